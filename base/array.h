@@ -20,7 +20,7 @@
 
 /* Makes room for at least `want` items (amortised doubling). */
 #define KVS_ARRAY_RESERVE(arr, want, err)                                                          \
-    kvs_array_reserve((void **)&(arr)->items, &(arr)->capacity, (want), sizeof(*(arr)->items), (err))
+    kvs_array_reserve(&(arr)->items, &(arr)->capacity, (want), sizeof(*(arr)->items), (err))
 #define KVS_ARRAY_PUSH(arr, value, err)                                                            \
     (KVS_ARRAY_RESERVE((arr), (arr)->n + 1, (err)) == KVS_OK                                       \
          ? ((arr)->items[(arr)->n++] = (value), KVS_OK)                                            \
@@ -32,7 +32,8 @@
         (arr)->n = (arr)->capacity = 0;                                                            \
     } while (0)
 
-kvs_status kvs_array_reserve(void **items, size_t *capacity, size_t want, size_t item_bytes,
+/* items: address of the pointer to the items. Called through the macros. */
+kvs_status kvs_array_reserve(void *items, size_t *capacity, size_t want, size_t item_bytes,
                              struct kvs_error *err);
 
 #endif

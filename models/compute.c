@@ -1,0 +1,62 @@
+/* Profile or roofline, as one linear cost. */
+#include "models/compute.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "models/kv.h"
+
+static const struct kvs_compute_profile *compute_find_profile(const struct kvs_device *device,
+                                                              const char *model, kvs_kv_type type,
+                                                              double head_share)
+{
+    const struct kvs_compute_profile *best = NULL;
+    for (uint32_t i = 0; i < device->n_profiles; i++) {
+        const struct kvs_compute_profile *p = &device->profiles[i];
+        if (strcmp(p->model, model) != 0 || p->kv_type != type)
+            continue;
+        if (!best || fabs(p->head_share - head_share) < fabs(best->head_share - head_share))
+            best = p;
+    }
+    return best;
+}
+
+struct kvs_compute_cost kvs_compute_cost_of(const struct kvs_device *device,
+                                            const struct kvs_llm *llm, kvs_kv_type type_k,
+                                            kvs_kv_type type_v, double head_share)
+{
+    struct kvs_compute_cost cost = {0};
+    double params = (double)kvs_llm_active_params(llm);
+    double row_bytes = (double)kvs_kv_growing_bytes_per_token(llm, type_k, type_v);
+    const struct kvs_compute_profile *profile =
+        compute_find_profile(device, llm->name, type_k, head_share);
+    if (profile) {
+        cost.is_measured = true;
+        cost.profile = profile;
+        cost.s_per_param = profile->fixed.value / (params * profile->head_share);
+        if (row_bytes > 0.0) {
+            cost.s_per_kv_byte = profile->per_row.value / (row_bytes * profile->head_share);
+            cost.s_per_query_byte = profile->per_query_row.value / (row_bytes * profile->head_share);
+        }
+        cost.copy_slowdown_frac = profile->copy_slowdown.value;
+        cost.busy_slowdown_frac = profile->busy_slowdown.value;
+        cost.busy_threshold_frac = profile->busy_threshold.value;
+        return cost;
+    }
+    double rate = device->memory_rate.value * device->memory_efficiency.value;
+    cost.s_per_param = llm->weight_bytes_per_param / rate;
+    cost.s_per_kv_byte = 1.0 / rate;
+    if (device->flops.value > 0.0)
+        cost.flop_s_per_param = 2.0 / device->flops.value;
+    return cost;
+}
+
+double kvs_compute_s(const struct kvs_compute_cost *cost, uint64_t params, uint64_t kv_bytes,
+                     uint32_t n_queries)
+{
+    double weights = (double)params * cost->s_per_param;
+    double flops = (double)params * cost->flop_s_per_param * (double)n_queries;
+    double attention = (double)kv_bytes * (cost->s_per_kv_byte +
+                                           (double)(n_queries - 1) * cost->s_per_query_byte);
+    return fmax(weights, flops) + attention;
+}
