@@ -52,7 +52,7 @@ static kvs_status mem_size(size_t n, size_t size_bytes, size_t *out_bytes, struc
 
 kvs_status kvs_mem_resize(void **ptr, size_t n, size_t size_bytes, struct kvs_error *err)
 {
-    size_t want_bytes;
+    size_t want_bytes = 0;
     KVS_TRY(mem_size(n, size_bytes, &want_bytes, err));
     struct mem_block *old = mem_block_of(*ptr);
     size_t had_bytes = old != NULL ? old->size_bytes : 0;

@@ -8,6 +8,7 @@
  *   flops   "29.1TFLOP/s" "800GFLOP/s"              -> double FLOP/s
  *   percent "7%" or a plain fraction "0.07"         -> double fraction
  * A number without a unit is refused with a hint. One blank between number and unit is allowed.
+ * Bytes and times are rounded to nearest; a value above 0 that would round to 0 is refused.
  * Negative values, NaN, infinities, overflow and trailing text are errors.
  */
 #ifndef KVS_BASE_UNITS_H
@@ -49,6 +50,9 @@ double kvs_pcie_raw_Bps(unsigned gen, unsigned lanes);
 const char *kvs_format_bytes(uint64_t bytes, char *buf, size_t cap); /* "552.50 MiB" */
 const char *kvs_format_time(kvs_time ps, char *buf, size_t cap);     /* "1.760 ms" */
 const char *kvs_format_rate(double Bps, char *buf, size_t cap);      /* "24.83 GB/s" */
+
+/* The fewest of 15, 16 or 17 digits that read back the same, with a decimal point in any locale. */
+const char *kvs_format_f64(double value, char *buf, size_t cap); /* "0.1" "nan" "-inf" */
 
 /* Seconds to ps, rounded to nearest; bytes / rate to ps, rounded up. Saturate at INT64_MAX/4. */
 kvs_time kvs_ps_from_seconds(double seconds);
