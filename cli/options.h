@@ -2,19 +2,20 @@
  * The command line from tables: one entry per flag gives parsing, range, default and help; a
  * manual page or a completion script is another walk over the same entries.
  *
- * Flags that belong together (machine, model, workload, output) form a group; a command lists the
- * groups it takes, so a flag has one meaning everywhere:
+ * Flags that belong together (machine, model, workload, output) form a group; a command lists
+ * the groups it takes, so a flag has one meaning everywhere:
  *
  *     static const struct kvs_option workload[] = {
- *         {.name = "depth", .alias = "-d", .kind = KVS_OPTION_SWEEP, .metavar = "N", .fallback = "4096",
- *          .min = 1, .max = 1 << 20, .is_common = true, .help = "rows already in the cache"},
+ *         {.name = "depth", .alias = "-d", .kind = KVS_OPTION_SWEEP, .metavar = "N", .fallback
+ * = "4096", .min = 1, .max = 1 << 20, .is_common = true, .help = "rows already in the cache"},
  *     };
- *     static const struct kvs_option_group workload_group = {"Workload", workload, KVS_COUNT_OF(workload)};
+ *     static const struct kvs_option_group workload_group = {"Workload", workload,
+ * KVS_COUNT_OF(workload)};
  *
- * Spellings: --name, and what alias lists, which may be a single dash with several letters (-ctk,
- * -nkvo) as in llama.cpp. A value follows as the next argument or after "=". "--" ends the flags,
- * a lone "-" is an operand. In long names _ reads as -. A flag given twice: sweeps and lists grow,
- * otherwise the last one counts. -h and --help are known to every command.
+ * Spellings: --name, and what alias lists, which may be a single dash with several letters
+ * (-ctk, -nkvo) as in llama.cpp. A value follows as the next argument or after "=". "--" ends
+ * the flags, a lone "-" is an operand. In long names _ reads as -. A flag given twice: sweeps
+ * and lists grow, otherwise the last one counts. -h and --help are known to every command.
  */
 #ifndef KVS_CLI_OPTIONS_H
 #define KVS_CLI_OPTIONS_H
@@ -38,8 +39,9 @@ typedef enum kvs_option_kind {
 } kvs_option_kind;
 
 struct kvs_option {
-    const char *name;  /* long name without dashes; also the key of the getters below */
-    const char *alias; /* other spellings with their dashes, blank between: "-d --n-depth"; or NULL */
+    const char *name; /* long name without dashes; also the key of the getters below */
+    const char
+        *alias; /* other spellings with their dashes, blank between: "-d --n-depth"; or NULL */
     kvs_option_kind kind;
     const char *metavar;        /* "N", "FILE"; not for flags */
     const char *fallback;       /* default, as it would be typed; NULL: unset */
@@ -73,8 +75,8 @@ struct kvs_options; /* parsed values; owns copies of list items, borrows spec an
 /*
  * Parses argv[0..argc): the arguments after the command's name. At -h or --help parsing ends
  * with KVS_OK and kvs_options_help says so; nothing else is checked then.
- * Errors: KVS_EINVAL, KVS_ERANGE, with file = the flag as typed; an unknown flag or choice names
- * the nearest. *out is NULL on failure. Returns to caller: kvs_options_destroy.
+ * Errors: KVS_EINVAL, KVS_ERANGE, with file = the flag as typed; an unknown flag or choice
+ * names the nearest. *out is NULL on failure. Returns to caller: kvs_options_destroy.
  */
 kvs_status kvs_options_parse(const struct kvs_options_spec *spec, int argc,
                              const char *const *argv, struct kvs_options **out,
@@ -85,19 +87,23 @@ void kvs_options_destroy(struct kvs_options *options); /* NULL is fine */
  * Refuses a table with a spelling used twice, choices missing where the kind needs them, or a
  * fallback its own kind would refuse. Parsing asserts this; a test may ask.
  */
-kvs_status kvs_options_check(const struct kvs_options_spec *spec, struct kvs_error *err)
-    KVS_MUST_USE;
+kvs_status kvs_options_check(const struct kvs_options_spec *spec,
+                             struct kvs_error *err) KVS_MUST_USE;
 
 /*
- * Getters. name is a long name of the right kind (asserted). Results are borrowed until destroy.
- * A value never given has its fallback; without one: false, NULL, min, 0.0, choice 0, n = 0.
+ * Getters. name is a long name of the right kind (asserted). Results are borrowed until
+ * destroy. A value never given has its fallback; without one: false, NULL, min, 0.0, choice 0,
+ * n = 0.
  */
-bool kvs_options_is_given(const struct kvs_options *options, const char *name); /* typed by the user */
+bool kvs_options_is_given(const struct kvs_options *options,
+                          const char *name); /* typed by the user */
 bool kvs_options_flag(const struct kvs_options *options, const char *name);
 const char *kvs_options_str(const struct kvs_options *options, const char *name);
-uint64_t kvs_options_u64(const struct kvs_options *options, const char *name); /* U64 and BYTES */
+uint64_t kvs_options_u64(const struct kvs_options *options,
+                         const char *name); /* U64 and BYTES */
 double kvs_options_frac(const struct kvs_options *options, const char *name);
-unsigned kvs_options_enum(const struct kvs_options *options, const char *name); /* index in choices */
+unsigned kvs_options_enum(const struct kvs_options *options,
+                          const char *name); /* index in choices */
 const uint64_t *kvs_options_sweep(const struct kvs_options *options, const char *name,
                                   size_t *out_n);
 const char *const *kvs_options_list(const struct kvs_options *options, const char *name,

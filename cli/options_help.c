@@ -1,4 +1,5 @@
-/* Help of a command from its option tables: 80 columns, flags left, text wrapped on the right. */
+/* Help of a command from its option tables: 80 columns, flags left, text wrapped on the right.
+ */
 #include "cli/options.h"
 
 #include <inttypes.h>
@@ -9,7 +10,8 @@
 #define HELP_TEXT_COLUMN 28
 #define HELP_WIDTH       80
 
-/* Wraps words between HELP_TEXT_COLUMN and HELP_WIDTH, starting at column on the current line. */
+/* Wraps words between HELP_TEXT_COLUMN and HELP_WIDTH, starting at column on the current line.
+ */
 static void help_wrap(struct kvs_text *out, const char *text, size_t column)
 {
     const char *word = text;
@@ -93,7 +95,8 @@ static void help_option(struct kvs_text *out, const struct kvs_option *option)
     kvs_text_fini(&text);
 }
 
-static void help_group(struct kvs_text *out, const struct kvs_option_group *group, kvs_help form)
+static void help_group(struct kvs_text *out, const struct kvs_option_group *group,
+                       kvs_help form)
 {
     bool has_title = false;
     for (size_t i = 0; i < group->n; i++) {
@@ -108,9 +111,8 @@ static void help_group(struct kvs_text *out, const struct kvs_option_group *grou
 
 static void help_foot(const struct kvs_options_spec *spec, kvs_help form, struct kvs_text *out)
 {
-    static const struct kvs_option help = {.name = "help",
-                                           .alias = "-h",
-                                           .help = "-h: the common flags; --help: all of them"};
+    static const struct kvs_option help = {
+        .name = "help", .alias = "-h", .help = "-h: the common flags; --help: all of them"};
     static const struct kvs_option_group group = {"Help", &help, 1};
     if (form == KVS_HELP_FULL)
         help_group(out, &group, form);

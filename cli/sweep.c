@@ -48,14 +48,16 @@ static kvs_status sweep_advances(const struct sweep_reader *r, const char *part,
                                  const struct sweep_range *range)
 {
     if (range->last < range->first)
-        return sweep_fail(r, KVS_EINVAL, "invalid range", part, "goes down; write the smaller first");
+        return sweep_fail(r, KVS_EINVAL, "invalid range", part,
+                          "goes down; write the smaller first");
     if (range->op == '+' && range->step == 0)
         return sweep_fail(r, KVS_EINVAL, "invalid range", part, "does not advance by +0");
     if (range->op == '*' && range->step < 2)
         return sweep_fail(r, KVS_EINVAL, "invalid range", part,
                           "does not advance; a factor is 2 or more");
     if (range->op == '*' && range->first == 0)
-        return sweep_fail(r, KVS_EINVAL, "invalid range", part, "does not advance from 0 by factors");
+        return sweep_fail(r, KVS_EINVAL, "invalid range", part,
+                          "does not advance from 0 by factors");
     return KVS_OK;
 }
 
@@ -80,7 +82,8 @@ static kvs_status sweep_expand(struct kvs_sweep *sweep, const struct sweep_reade
     uint64_t v = range->first;
     do {
         if (sweep->n == KVS_SWEEP_MAX)
-            return sweep_fail(r, KVS_ERANGE, "too many values", part, "exceeds the limit of 65536");
+            return sweep_fail(r, KVS_ERANGE, "too many values", part,
+                              "exceeds the limit of 65536");
         KVS_TRY(KVS_ARRAY_PUSH(sweep, v, r->err));
     } while (sweep_next(range, &v));
     return KVS_OK;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/yaml.h"
+#include "models/llm.h"
 
 #define KVS_LLM_MAX_LAYERS 1024u
 
@@ -24,8 +25,6 @@ enum {
 /* Sections `attention` and `sliding`. */
 struct kvs_llm_attention {
     uint32_t n_head;
-    uint32_t n_head_kv;                       /* where kv_heads is one number */
-    const struct kvs_yaml_node *kv_heads_seq; /* borrowed; NULL where it is one number */
     uint32_t k_dim;
     uint32_t v_dim;
     bool has_gate;   /* the Q projection also yields a gate: twice the columns */
@@ -87,6 +86,7 @@ struct kvs_llm_file {
     bool is_tied;
     struct kvs_llm_attention attention;
     struct kvs_llm_attention sliding;
+    uint32_t n_head_kv[KVS_LLM_MAX_LAYERS]; /* [n_layer], 0 where there is no attention */
     uint32_t window;
     struct kvs_llm_mla mla;
     struct kvs_llm_recurrent recurrent;
@@ -129,7 +129,9 @@ void kvs_llm_attention_read(struct kvs_yaml *doc, const struct kvs_yaml_node *ro
 bool kvs_llm_get_u32(struct kvs_yaml *doc, const struct kvs_yaml_node *map, const char *key,
                      kvs_presence presence, uint32_t min, uint32_t max, uint32_t *out);
 
-/* KV heads of layer i from the section its letter names; the lists are valid by now. */
-uint32_t kvs_llm_file_kv_heads(const struct kvs_llm_file *file, uint32_t i);
+/*
+ * Expands a faultless file: layers and totals of *llm, whose layers [file->n_layer] are zeroed.
+ */
+void kvs_llm_expand(const struct kvs_llm_file *file, struct kvs_llm *llm);
 
 #endif

@@ -28,6 +28,4 @@ struct kvs_exec_ops {
                       struct kvs_timeline *timeline, struct kvs_error *err);
 };
 
-extern const struct kvs_exec_ops kvs_exec_sim; /* sim/exec_sim.c */
-
 #endif
