@@ -1,8 +1,9 @@
 /*
  * JSON behind our names: a writer that needs no tree, and jansson for reading.
  *
- * The writer prints keys in call order, escapes strings, prints integers exactly, doubles with
- * "%.17g" shortened to the fewest digits that read back the same, and never a NaN (null instead).
+ * The writer prints compact JSON on one line, keys in call order, integers exactly, and doubles in
+ * the fewest digits that read back the same; NaN and infinities become null. Strings are escaped,
+ * bytes that are not UTF-8 become U+FFFD. A failed allocation sticks in text->status.
  */
 #ifndef KVS_BASE_JSON_H
 #define KVS_BASE_JSON_H
@@ -41,8 +42,9 @@ const struct kvs_json_value *kvs_json_root(const struct kvs_json_doc *doc);
 
 /*
  * Strict getters in the manner of yaml.h, first error only: a missing required key, a wrong type or a value out of
- * range fills *err (place: the line of the document, path: the key) and returns its status. With
- * required = false an absent key leaves *out untouched and is KVS_OK. Integers: exact only.
+ * range fills *err (path such as ops[7].size_bytes; the line when the document has only one) and
+ * returns its status. With required = false a key that is absent or null leaves *out untouched and
+ * is KVS_OK. Integers: exact only. min and max are inclusive.
  */
 kvs_status kvs_json_get(const struct kvs_json_doc *doc, const struct kvs_json_value *obj, const char *key,
                         bool required, const struct kvs_json_value **out, struct kvs_error *err) KVS_MUST_USE;

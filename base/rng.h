@@ -1,4 +1,7 @@
-/* Seeded random numbers: GSL's mt19937 behind our names, same numbers everywhere. */
+/*
+ * Seeded random numbers: GSL's mt19937 behind our names, same numbers everywhere. Seeds below 2^32
+ * are GSL's own (which takes 0 for 4357); the upper half of a larger seed is folded in.
+ */
 #ifndef KVS_BASE_RNG_H
 #define KVS_BASE_RNG_H
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 static const char *const status_names[] = {
 #define STATUS_NAME(name, text) "KVS_" #name,
@@ -29,15 +30,6 @@ const char *kvs_status_text(kvs_status status)
     return (size_t)status < KVS_COUNT_OF(status_texts) ? status_texts[status] : "unknown status";
 }
 
-/* Marks a cut with "...", without splitting a UTF-8 sequence. buf holds cap - 1 bytes. */
-static void status_mark_cut(char *buf, size_t cap)
-{
-    size_t end = cap - 4;
-    while (end > 0 && ((unsigned char)buf[end] & 0xC0) == 0x80)
-        end--;
-    memcpy(buf + end, "...", 4);
-}
-
 /* One line of printable text, whatever the arguments hold. Arguments may point into buf. */
 static KVS_PRINTF(3, 0) void status_print(char *buf, size_t cap, const char *fmt, va_list args)
 {
@@ -47,10 +39,8 @@ static KVS_PRINTF(3, 0) void status_print(char *buf, size_t cap, const char *fmt
     if (n < 0)
         line[0] = '\0';
     else if ((size_t)n >= limit)
-        status_mark_cut(line, limit);
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?';
+        memcpy(line + limit - 4, "...", 4);
+    kvs_utf8_make_printable(line);
     memcpy(buf, line, strlen(line) + 1);
 }
 

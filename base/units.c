@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -26,20 +25,18 @@ static const struct units_kind units_time = {"a time", "31us", "us", "s", false}
 /* Multiplier of a prefix of n characters, or 0. */
 static uint64_t units_prefix(const char *text, size_t n, bool has_binary)
 {
-    static const char letters[] = "kMGT";
     if (n == 0)
         return 1;
     bool is_binary = n == 2 && text[1] == 'i' && has_binary;
     if (n != 1 && !is_binary)
         return 0;
-    char letter = is_binary && text[0] == 'K' ? 'k' : is_binary && text[0] == 'k' ? 'K' : text[0];
-    const char *at = memchr(letters, letter, sizeof(letters) - 1);
-    if (at == NULL)
-        return 0;
     uint64_t multiplier = 1;
-    for (const char *c = letters; c <= at; c++)
+    for (const char *letter = is_binary ? "KMGT" : "kMGT"; *letter != '\0'; letter++) {
         multiplier *= is_binary ? 1024 : 1000;
-    return multiplier;
+        if (*letter == text[0])
+            return multiplier;
+    }
+    return 0;
 }
 
 /* Multiplier of a suffix such as "MiB" or "GB/s", or 0 when it is not one of this kind. */
@@ -163,30 +160,26 @@ kvs_status kvs_parse_time(const char *text, kvs_time *out_ps, struct kvs_error *
     return KVS_OK;
 }
 
-static bool units_pcie_name(const char *text, double *out_Bps)
+/* The raw rate of a name such as gen4x16. */
+static kvs_status units_pcie(const char *name, double *out_Bps, struct kvs_error *err)
 {
-    unsigned gen;
-    unsigned lanes;
-    int n = 0;
-    if (strlen(text) > 7 || sscanf(text, "gen%1ux%2u%n", &gen, &lanes, &n) != 2 ||
-        text[n] != '\0' || strpbrk(text, "+- ") != NULL)
-        return false;
-    *out_Bps = kvs_pcie_raw_Bps(gen, lanes);
-    return true;
+    static const char *const widths[] = {"1", "2", "4", "8", "16"};
+    const char *gen = name + strlen("gen");
+    if (gen[0] >= '1' && gen[0] <= '6' && gen[1] == 'x')
+        for (unsigned i = 0; i < KVS_COUNT_OF(widths); i++)
+            if (strcmp(gen + 2, widths[i]) == 0) {
+                *out_Bps = kvs_pcie_raw_Bps((unsigned)(gen[0] - '0'), 1u << i);
+                return KVS_OK;
+            }
+    kvs_error_set(err, KVS_EINVAL, "no such PCIe link: \"%.80s\"", name);
+    kvs_error_hint(err, "gen1 to gen6 with 1, 2, 4, 8 or 16 lanes, such as gen4x16");
+    return KVS_EINVAL;
 }
 
 kvs_status kvs_parse_rate(const char *text, double *out_Bps, struct kvs_error *err)
 {
-    double link_Bps;
-    if (units_pcie_name(text, &link_Bps)) {
-        if (link_Bps <= 0) {
-            kvs_error_set(err, KVS_EINVAL, "no such PCIe link: \"%.80s\"", text);
-            kvs_error_hint(err, "gen1 to gen6 with 1, 2, 4, 8 or 16 lanes, such as gen4x16");
-            return KVS_EINVAL;
-        }
-        *out_Bps = link_Bps;
-        return KVS_OK;
-    }
+    if (strncmp(text, "gen", 3) == 0)
+        return units_pcie(text, out_Bps, err);
     struct kvs_number number;
     const char *suffix;
     KVS_TRY(units_number(&units_rate, text, &number, &suffix, err));

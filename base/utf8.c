@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static bool utf8_is_tail(unsigned char byte)
 {
@@ -41,4 +42,17 @@ size_t kvs_utf8_len(const char *bytes, size_t n)
         if (!utf8_is_tail((unsigned char)bytes[i]))
             return 0;
     return len;
+}
+
+void kvs_utf8_make_printable(char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < n;) {
+        size_t len = kvs_utf8_len(text + i, n - i);
+        if (len == 0 || (unsigned char)text[i] < 0x20 || text[i] == 0x7F) {
+            text[i] = '?';
+            len = 1;
+        }
+        i += len;
+    }
 }

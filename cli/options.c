@@ -70,8 +70,6 @@ static bool options_spelling(const struct kvs_option *option, size_t i, char buf
     return *a != '\0';
 }
 
-/* --- unknown flags --- */
-
 static kvs_status options_unknown(const struct kvs_options *o, const char *flag,
                                   struct kvs_error *err)
 {
@@ -102,8 +100,6 @@ out:
     KVS_ARRAY_FREE(&known);
     return status;
 }
-
-/* --- parsing --- */
 
 static kvs_status options_create(const struct kvs_options_spec *spec, struct kvs_options **out,
                                  struct kvs_error *err)
@@ -239,8 +235,6 @@ void kvs_options_destroy(struct kvs_options *options)
     kvs_mem_free(options);
 }
 
-/* --- the table's own rules --- */
-
 static kvs_status options_check_one(const struct kvs_options *o, size_t i,
                                     struct kvs_error *err)
 {
@@ -280,17 +274,14 @@ kvs_status kvs_options_check(const struct kvs_options_spec *spec, struct kvs_err
     return status;
 }
 
-/* --- getters --- */
-
 static const struct kvs_option_value *options_value(const struct kvs_options *o,
                                                     const char *name)
 {
-    for (size_t i = 0; i < o->n_values; i++) {
-        if (strcmp(o->values[i].option->name, name) == 0)
-            return &o->values[i];
-    }
-    KVS_ASSERT(!"an option of this command has the name");
-    return NULL;
+    size_t i = 0;
+    while (i < o->n_values && strcmp(o->values[i].option->name, name) != 0)
+        i++;
+    KVS_ASSERT(i < o->n_values);
+    return &o->values[i];
 }
 
 static const struct kvs_option_value *options_kind(const struct kvs_options *o,

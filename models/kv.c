@@ -76,8 +76,7 @@ uint64_t kvs_kv_swa_bytes_per_cell(const struct kvs_llm *llm, kvs_kv_type type_k
 uint64_t kvs_kv_cache_bytes(const struct kvs_llm *llm, kvs_kv_type type_k, kvs_kv_type type_v,
                             uint64_t n_ctx, uint64_t swa_cells, uint32_t n_streams)
 {
-    const uint64_t stream_bytes =
-        kvs_kv_growing_bytes_per_token(llm, type_k, type_v) * n_ctx +
-        kvs_kv_swa_bytes_per_cell(llm, type_k, type_v) * swa_cells;
+    const uint64_t stream_bytes = kvs_kv_growing_bytes_per_token(llm, type_k, type_v) * n_ctx +
+                                  kvs_kv_swa_bytes_per_cell(llm, type_k, type_v) * swa_cells;
     return stream_bytes * n_streams;
 }

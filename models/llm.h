@@ -11,6 +11,7 @@
  *   recurrent                 = its projections (pre 0: a recurrent layer has no staged cache)
  *   ffn                       = 3 x hidden x ffn width, active experts, router, shared expert
  *   head                      = vocab x hidden
+ * A layer that reads another layer's cache projects no K and V; with k_eq_v there is no V projection.
  */
 #ifndef KVS_MODELS_LLM_H
 #define KVS_MODELS_LLM_H
@@ -52,7 +53,9 @@ struct kvs_llm {
     uint32_t swa_window;                /* rows; 0 when no layer is SWA */
     uint64_t recurrent_bytes_per_seq;   /* f32 state of all recurrent layers */
     uint64_t head_params;               /* LM head, read once per token */
+    uint64_t stored_params;       /* every weight of the file: all experts, the embedding */
     uint32_t head_kernels;
+    char weight_label[32];   /* quantisation, such as UD-IQ2_M, or "" */
     uint32_t weight_block;   /* values per block of the weight type: 256 (k-quants), 32, 1 */
     double weight_bytes_per_param;      /* > 0 */
     uint64_t rotation_k_bytes;          /* per-token blocking constants: 256 KiB and 16 KiB for qwen3.8, else 0 */

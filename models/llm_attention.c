@@ -3,16 +3,14 @@
 
 #include <string.h>
 
-#define LLM_MAX_HEADS 4096u
-#define LLM_MAX_DIM 16384u
+#define LLM_MAX_HEADS  4096u
+#define LLM_MAX_DIM    16384u
 #define LLM_MAX_WINDOW (1u << 24)
 
-static void attention_set_kv(struct kvs_yaml *doc, const struct kvs_yaml_node *node,
-                             const struct kvs_llm_attention *section, uint32_t n_head_kv,
-                             uint32_t layer, struct kvs_llm_file *file)
+static void attention_check_kv(struct kvs_yaml *doc, const struct kvs_yaml_node *node,
+                               const struct kvs_llm_attention *section, uint32_t n_head_kv)
 {
-    file->n_head_kv[layer] = n_head_kv;
-    if (section->n_head != 0 && section->n_head % n_head_kv != 0)
+    if (section->n_head % n_head_kv != 0)
         kvs_yaml_complain(doc, node, NULL,
                           "%u query heads are not a whole number for each of %u KV heads",
                           section->n_head, n_head_kv);
@@ -27,7 +25,8 @@ static void attention_read_kv_list(struct kvs_yaml *doc, const struct kvs_yaml_n
     if (file->letters[0] == '\0')
         return;
     if (n != file->n_layer) {
-        kvs_yaml_complain(doc, seq, "one entry per layer, 0 where the layer has no such attention",
+        kvs_yaml_complain(doc, seq,
+                          "one entry per layer, 0 where the layer has no such attention",
                           "%zu entries, expected %u", n, file->n_layer);
         return;
     }
@@ -35,10 +34,15 @@ static void attention_read_kv_list(struct kvs_yaml *doc, const struct kvs_yaml_n
         const struct kvs_yaml_node *item = kvs_yaml_item(seq, i);
         const bool is_covered = strchr(covers, file->letters[i]) != NULL;
         uint64_t value = 0;
-        if (kvs_yaml_node_u64(doc, item, is_covered ? 1 : 0, is_covered ? LLM_MAX_HEADS : 0,
-                              &value) &&
-            is_covered)
-            attention_set_kv(doc, item, section, (uint32_t)value, i, file);
+        if (!kvs_yaml_node_u64(doc, item, is_covered ? 1 : 0, LLM_MAX_HEADS, &value))
+            continue;
+        file->n_head_kv[i] = (uint32_t)value;
+        if (is_covered)
+            attention_check_kv(doc, item, section, (uint32_t)value);
+        else if (value != 0)
+            kvs_yaml_complain(doc, item, NULL,
+                              "must be 0, since layer %u (%c) takes no heads from here", i,
+                              file->letters[i]);
     }
 }
 
@@ -56,12 +60,7 @@ static void attention_read_kv(struct kvs_yaml *doc, const struct kvs_yaml_node *
     uint32_t n_head_kv = 0;
     if (!kvs_llm_get_u32(doc, map, "kv_heads", presence, 1, LLM_MAX_HEADS, &n_head_kv))
         return;
-    if (section->n_head != 0 && section->n_head % n_head_kv != 0) {
-        kvs_yaml_complain(doc, node, NULL,
-                          "%u query heads are not a whole number for each of %u KV heads",
-                          section->n_head, n_head_kv);
-        return;
-    }
+    attention_check_kv(doc, node, section, n_head_kv);
     for (uint32_t i = 0; file->letters[i] != '\0'; i++) {
         if (strchr(covers, file->letters[i]) != NULL)
             file->n_head_kv[i] = n_head_kv;
@@ -91,11 +90,12 @@ static void attention_read_mla(struct kvs_yaml *doc, const struct kvs_yaml_node 
     (void)kvs_llm_get_u32(doc, attention, "heads", KVS_REQUIRED, 1, LLM_MAX_HEADS,
                           &file->attention.n_head);
     for (size_t i = 0; i < KVS_COUNT_OF(unused); i++) {
-        const struct kvs_yaml_node *node = kvs_yaml_get(doc, attention, unused[i], KVS_OPTIONAL);
+        const struct kvs_yaml_node *node =
+            kvs_yaml_get(doc, attention, unused[i], KVS_OPTIONAL);
         if (node != NULL)
             kvs_yaml_complain(doc, node,
                               "MLA caches kv_lora_rank + rope_dim values per layer, and no V",
-                              "%s has no meaning together with mla", unused[i]);
+                              "has no meaning together with mla");
     }
     if (map == NULL)
         return;
@@ -110,7 +110,7 @@ static void attention_read_mla(struct kvs_yaml *doc, const struct kvs_yaml_node 
     for (uint32_t i = 0; file->letters[i] != '\0'; i++)
         file->n_head_kv[i] = file->letters[i] == KVS_LETTER_FULL ? 1 : 0;
     if (kvs_llm_has_letter(file, KVS_LETTER_SWA))
-        kvs_yaml_complain(doc, map, NULL, "mla is for F layers only, and the pattern has S");
+        kvs_yaml_complain(doc, map, NULL, "for F layers only, and the pattern has S");
 }
 
 static void attention_read_sliding(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
@@ -126,16 +126,15 @@ static void attention_read_sliding(struct kvs_yaml *doc, const struct kvs_yaml_n
 }
 
 /* A section must be there when a layer has its letter, and only then. */
-static const struct kvs_yaml_node *attention_section(struct kvs_yaml *doc,
-                                                     const struct kvs_yaml_node *root,
-                                                     const char *key, bool is_used,
-                                                     const char *letters,
-                                                     const struct kvs_llm_file *file)
+static const struct kvs_yaml_node *
+attention_section(struct kvs_yaml *doc, const struct kvs_yaml_node *root, const char *key,
+                  bool is_used, const char *letters, const struct kvs_llm_file *file)
 {
     const struct kvs_yaml_node *map =
         kvs_yaml_get_map(doc, root, key, is_used ? KVS_REQUIRED : KVS_OPTIONAL);
     if (map != NULL && !is_used && file->letters[0] != '\0')
-        kvs_yaml_complain(doc, map, NULL, "the pattern has no %s layer that would use it", letters);
+        kvs_yaml_complain(doc, map, NULL, "the pattern has no %s layer that would use it",
+                          letters);
     return map;
 }
 
@@ -153,9 +152,10 @@ static void attention_read_shared(struct kvs_yaml *doc, const struct kvs_yaml_no
         const char letter = file->letters[i];
         const bool has_cache = letter == KVS_LETTER_FULL || letter == KVS_LETTER_SWA;
         if (has_cache && memchr(file->letters, letter, n_owner) == NULL) {
-            kvs_yaml_complain(doc, kvs_yaml_get(doc, root, "shared_kv_layers", KVS_OPTIONAL), NULL,
-                              "layer %u (%c) has no %c layer before it whose cache it could read",
-                              i, letter, letter);
+            kvs_yaml_complain(
+                doc, kvs_yaml_get(doc, root, "shared_kv_layers", KVS_OPTIONAL), NULL,
+                "layer %u (%c) has no %c layer before it whose cache it could read", i, letter,
+                letter);
             return;
         }
     }

@@ -1,7 +1,7 @@
 /*
  * What a model file says, before it is expanded into layers. Internal to models/llm*.c;
- * docs/model-format.md describes the keys. Counts are bounded below so that every product of the
- * expansion fits 64 bits: at most 2^10 layers of at most 2^53 weights or bytes each.
+ * docs/model-format.md describes the keys. Counts are bounded below so that every product of
+ * the expansion fits 64 bits: at most 2^10 layers of at most 2^53 weights or bytes each.
  */
 #ifndef KVS_MODELS_LLM_FILE_H
 #define KVS_MODELS_LLM_FILE_H
@@ -27,8 +27,8 @@ struct kvs_llm_attention {
     uint32_t n_head;
     uint32_t k_dim;
     uint32_t v_dim;
-    bool has_gate;   /* the Q projection also yields a gate: twice the columns */
-    bool is_k_eq_v;  /* no V projection; V is cached all the same */
+    bool has_gate;  /* the Q projection also yields a gate: twice the columns */
+    bool is_k_eq_v; /* no V projection; V is cached all the same */
 };
 
 struct kvs_llm_mla {
@@ -47,16 +47,16 @@ struct kvs_llm_recurrent {
 };
 
 struct kvs_llm_ffn {
-    uint32_t dense_width;    /* 0: no dense layer */
-    uint32_t n_matrix;       /* 3 with a gate, 2 without */
-    const char *on;          /* borrowed letters of the layers that have an FFN; NULL: all */
-    uint32_t n_expert;       /* 0: no experts */
+    uint32_t dense_width; /* 0: no dense layer */
+    uint32_t n_matrix;    /* 3 with a gate, 2 without */
+    const char *on;       /* borrowed letters of the layers that have an FFN; NULL: all */
+    uint32_t n_expert;    /* 0: no experts */
     uint32_t n_expert_used;
     uint32_t expert_width;
     uint32_t n_shared;
     uint32_t shared_width;
-    uint32_t n_dense_lead;   /* first layers that are dense */
-    bool is_dense_beside;    /* experts and the dense FFN in the same layer */
+    uint32_t n_dense_lead; /* first layers that are dense */
+    bool is_dense_beside;  /* experts and the dense FFN in the same layer */
 };
 
 struct kvs_llm_kernels {
@@ -80,7 +80,8 @@ struct kvs_llm_file {
     const char *evidence;
     const char *source;
     uint32_t n_layer;
-    char letters[KVS_LLM_MAX_LAYERS + 1]; /* [n_layer], terminated; "" when the pattern is wrong */
+    char letters[KVS_LLM_MAX_LAYERS +
+                 1]; /* [n_layer], terminated; "" when the pattern is wrong */
     uint32_t hidden;
     uint32_t vocab;
     bool is_tied;

@@ -8,7 +8,8 @@ bool kvs_llm_has_letter(const struct kvs_llm_file *file, char letter)
     return strchr(file->letters, letter) != NULL;
 }
 
-/* Copies letters without blanks into out [n_max + 1]; complains and gives 0 when they are wrong. */
+/* Copies letters without blanks into out [n_max + 1]; complains and gives 0 when they are
+ * wrong. */
 static uint32_t pattern_letters(struct kvs_yaml *doc, const struct kvs_yaml_node *node,
                                 const char *text, uint32_t n_max, char *out)
 {
@@ -17,10 +18,11 @@ static uint32_t pattern_letters(struct kvs_yaml *doc, const struct kvs_yaml_node
         if (*c == ' ')
             continue;
         if (strchr("FSLN", *c) == NULL) {
-            kvs_yaml_complain(doc, node,
-                              "letters: F full attention, S sliding window, L recurrent, N neither",
-                              "letter %u is \"%c\", expected F, S, L or N", n + 1,
-                              *c >= ' ' && *c <= '~' ? *c : '?');
+            kvs_yaml_complain(
+                doc, node,
+                "letters: F full attention, S sliding window, L recurrent, N neither",
+                "letter %u is \"%c\", expected F, S, L or N", n + 1,
+                *c >= ' ' && *c <= '~' ? *c : '?');
             return 0;
         }
         if (n == n_max) {
@@ -37,8 +39,8 @@ static uint32_t pattern_letters(struct kvs_yaml *doc, const struct kvs_yaml_node
 }
 
 /* Letters under a key of the map form: 0 when absent or wrong. */
-static uint32_t pattern_get(struct kvs_yaml *doc, const struct kvs_yaml_node *map, const char *key,
-                            kvs_presence presence, uint32_t n_max, char *out)
+static uint32_t pattern_get(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
+                            const char *key, kvs_presence presence, uint32_t n_max, char *out)
 {
     const char *text = NULL;
     if (!kvs_yaml_get_str(doc, map, key, presence, &text))
@@ -47,13 +49,15 @@ static uint32_t pattern_get(struct kvs_yaml *doc, const struct kvs_yaml_node *ma
 }
 
 /* Repeats period over out[0..n); a last period that is cut off must have been asked for. */
-static bool pattern_fill(struct kvs_yaml *doc, const struct kvs_yaml_node *node, const char *period,
-                         uint32_t n_period, bool may_cut, uint32_t n, char *out)
+static bool pattern_fill(struct kvs_yaml *doc, const struct kvs_yaml_node *node,
+                         const char *period, uint32_t n_period, bool may_cut, uint32_t n,
+                         char *out)
 {
     if (n % n_period != 0 && !may_cut) {
-        kvs_yaml_complain(doc, node,
-                          "write every layer, or {letters: ..., cut: true} to stop inside a period",
-                          "%u layers are not a whole number of periods of %u letters", n, n_period);
+        kvs_yaml_complain(
+            doc, node,
+            "write every layer, or {letters: ..., cut: true} to stop inside a period",
+            "%u layers are not a whole number of periods of %u letters", n, n_period);
         return false;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -77,7 +81,8 @@ static void pattern_read_map(struct kvs_yaml *doc, const struct kvs_yaml_node *m
     if (n_period == 0)
         return;
     memcpy(file->letters, first, n_first);
-    if (!pattern_fill(doc, map, period, n_period, may_cut, n - n_first, file->letters + n_first)) {
+    if (!pattern_fill(doc, map, period, n_period, may_cut, n - n_first,
+                      file->letters + n_first)) {
         file->letters[0] = '\0';
         return;
     }

@@ -1,14 +1,15 @@
 /*
- * The hardware: a tree of links from host memory to devices, what each device can do, and what the
- * host pays. Plain data in SI units (seconds, B/s, bytes); every figure is a kvs_param and so
- * carries its origin. docs/machine-format.md describes the file.
+ * The hardware: a tree of links from host memory to devices, what each device can do, and what
+ * the host pays. Plain data in SI units (seconds, B/s, bytes); every figure is a kvs_param and
+ * so carries its origin. docs/machine-format.md describes the file.
  *
  *     host memory
  *        `- root complex        link 0, parent -1, mode unlimited
  *             |- gpu0 slot      link 1, parent 0, gen4x16     -> device 0
  *             `- gpu1 slot      link 2, parent 0, gen3x4      -> device 1
  *
- * A device file under models/gpu/ gives the defaults of a card; the machine file overrides them.
+ * A device file under models/gpu/ gives the defaults of a card; the machine file overrides
+ * them.
  */
 #ifndef KVS_MODELS_MACHINE_H
 #define KVS_MODELS_MACHINE_H
@@ -32,10 +33,11 @@ struct kvs_link {
     char name[32];
     int32_t parent; /* index into links, -1 = host memory; always smaller than its own index */
     kvs_link_mode mode;
-    unsigned gen;   /* PCIe generation and lanes; 0 when the file gives rates alone */
+    unsigned gen; /* PCIe generation and lanes; 0 when the file gives rates alone */
     unsigned lanes;
-    struct kvs_param rate[KVS_N_DIRS];     /* usable rate per direction */
-    struct kvs_param opposite[KVS_N_DIRS]; /* usable rate while the other direction is busy; 0: same */
+    struct kvs_param rate[KVS_N_DIRS]; /* usable rate per direction; 0 when unlimited */
+    struct kvs_param
+        opposite[KVS_N_DIRS]; /* usable rate while the other direction is busy; 0: same */
     struct kvs_param latency;
     bool is_rate_measured; /* false: raw rate x efficiency */
 };
@@ -43,7 +45,7 @@ struct kvs_link {
 /* Efficiency of 2D copies by row width: piecewise linear in width, flat outside. */
 #define KVS_ROW_CURVE_MAX 16
 struct kvs_row_curve {
-    uint32_t n; /* 0: always 1 */
+    uint32_t n;                              /* 0: always 1 */
     uint32_t width_bytes[KVS_ROW_CURVE_MAX]; /* ascending */
     double efficiency[KVS_ROW_CURVE_MAX];    /* of the link's rate, (0, 1] */
     char source[160];
@@ -53,31 +55,38 @@ typedef enum kvs_arbitration { KVS_ARB_STICKY, KVS_ARB_FIFO } kvs_arbitration;
 
 /* Copy engines of a device. Source of the rules: docs/copy-engine.md. */
 struct kvs_engines {
-    uint32_t n_engines;          /* 1: both directions share one; >= 2: one per direction */
+    uint32_t n_engines;     /* 1: both directions share one; >= 2: one per direction */
+    struct kvs_param count; /* n_engines again, with its origin, for lists of figures */
     kvs_arbitration arbitration;
-    struct kvs_param commit_lead;          /* s: how long before the end the next copy must be ready */
-    struct kvs_param bypass_bytes;         /* a single pinned 1D copy up to this skips the engine */
+    struct kvs_param commit_lead;  /* s: how long before the end the next copy must be ready */
+    struct kvs_param bypass_bytes; /* a single pinned 1D copy up to this skips the engine */
     struct kvs_param bypass_pageable_bytes;
-    struct kvs_param bypass_latency;       /* s, such a copy from issue to done */
-    struct kvs_param first_overhead;       /* s, a copy on an idle engine, on top of its bytes */
-    struct kvs_param next_overhead;        /* s, a copy right behind another */
-    struct kvs_param in_flight_bytes;      /* requests outstanding while the engine runs */
+    struct kvs_param bypass_latency;  /* s, such a copy from issue to done */
+    struct kvs_param first_overhead;  /* s, a copy on an idle engine, on top of its bytes */
+    struct kvs_param next_overhead;   /* s, a copy right behind another */
+    struct kvs_param in_flight_bytes; /* requests outstanding while the engine runs */
     struct kvs_row_curve row_curve;
 };
 
 /* What measured compute costs one device for one model: fixed + per_row x window rows. */
 struct kvs_compute_profile {
-    char model[64];      /* model name it was measured with */
-    char weights[32];    /* quantisation label, or "" */
+    char model[64];   /* model name it was measured with */
+    char weights[32]; /* quantisation label, or "" */
     kvs_kv_type kv_type;
-    double head_share;   /* share of the heads and weights this device had: 1, 0.5 ... */
-    struct kvs_param fixed;         /* s per token: weights and everything that does not grow */
-    struct kvs_param per_row;       /* s per window row, all staged layers of this share (one query) */
+    double head_share;      /* share of the heads and weights this device had: 1, 0.5 ... */
+    struct kvs_param fixed; /* s per token: weights and everything that does not grow */
+    struct kvs_param
+        per_row; /* s per window row, all staged layers of this share (one query) */
     struct kvs_param per_query_row; /* s per (query, row) beyond the first query */
     struct kvs_param copy_slowdown; /* fraction slower while its h2d link runs at full rate */
-    struct kvs_param busy_slowdown; /* fraction slower per unit of busy share above busy_threshold */
+    struct kvs_param
+        busy_slowdown; /* fraction slower per unit of busy share above busy_threshold */
     struct kvs_param busy_threshold;
 };
+
+#define KVS_MACHINE_MAX_DEVICES  1024u
+#define KVS_MACHINE_MAX_LINKS    4096u
+#define KVS_MACHINE_MAX_PROFILES 256u
 
 struct kvs_device {
     char name[32];
@@ -89,12 +98,14 @@ struct kvs_device {
     bool is_memory_known;            /* false: memory checks say "not checked" */
     struct kvs_param memory_rate;    /* B/s, device memory */
     struct kvs_param flops;          /* FLOP/s, f16 */
-    struct kvs_param memory_efficiency; /* share of memory_rate that decode reaches: for the roofline */
-    struct kvs_param kernel_gap;     /* s between kernels of one queue */
-    struct kvs_param read_latency;   /* s, a kernel's dependent read of mapped host memory, idle */
+    struct kvs_param
+        memory_efficiency; /* share of memory_rate that decode reaches: for the roofline */
+    struct kvs_param kernel_gap; /* s between kernels of one queue */
+    struct kvs_param
+        read_latency; /* s, a kernel's dependent read of mapped host memory, idle */
     struct kvs_param read_outstanding_bytes; /* bytes a small reading kernel keeps in flight */
-    struct kvs_param read_setup;     /* s, such a kernel on top of its reads */
-    struct kvs_compute_profile *profiles; /* owned, [n_profiles] */
+    struct kvs_param read_setup;             /* s, such a kernel on top of its reads */
+    struct kvs_compute_profile *profiles;    /* owned, [n_profiles] */
     uint32_t n_profiles;
 };
 
@@ -104,23 +115,30 @@ typedef enum kvs_submit { KVS_SUBMIT_KERNELS, KVS_SUBMIT_GRAPH } kvs_submit;
 struct kvs_host {
     struct kvs_param memory_rate; /* B/s all DMA shares; 0: no limit */
     kvs_submit submit;
-    struct kvs_param kernel_launch;  /* s of host time each */
-    struct kvs_param graph_launch;   /* s per split and device when submit is graph */
-    struct kvs_param subgraph_launch; /* s per sub-graph and device under tensor split */
+    struct kvs_param kernel_launch;     /* s of host time each */
+    struct kvs_param graph_launch;      /* s per split and device when submit is graph */
+    struct kvs_param subgraph_launch;   /* s per sub-graph and device under tensor split */
     struct kvs_param collective_launch; /* s per member */
-    struct kvs_param event_pair;     /* s: record and stream wait */
-    struct kvs_param copy_call;      /* s per asynchronous copy call */
-    struct kvs_param sync;           /* s from the end of device work to the host running on */
-    struct kvs_param hop;            /* s from an event to the start of what waits for it on another queue */
-    struct kvs_param store;          /* s of host work per stored row (set_rows) */
-    struct kvs_param split_work;     /* s of host work per split, besides the calls */
-    struct kvs_param between_tokens; /* s: logits, sampling, next input; the next token depends on it */
-    struct kvs_param queue_limit;    /* unfinished kernels that block the host */
-    struct kvs_param pageable_rate;  /* B/s of a pageable copy, staged by the driver */
+    struct kvs_param event_pair;        /* s: record and stream wait */
+    struct kvs_param copy_call;         /* s per asynchronous copy call */
+    struct kvs_param sync; /* s from the end of device work to the host running on */
+    struct kvs_param
+        hop; /* s from an event to the start of what waits for it on another queue */
+    struct kvs_param store;      /* s of host work per stored row (set_rows) */
+    struct kvs_param split_work; /* s of host work per split, besides the calls */
+    struct kvs_param
+        between_tokens; /* s: logits, sampling, next input; the next token depends on it */
+    struct kvs_param queue_limit; /* unfinished kernels that block the host */
+    struct kvs_param
+        pageable_rate; /* B/s of a pageable copy, staged by the driver; 0: half the link's */
     struct kvs_param pageable_async_bytes; /* pageable copies up to this return at once */
 };
 
-typedef enum kvs_backend { KVS_BACKEND_NCCL_P2P, KVS_BACKEND_NCCL_HOST, KVS_BACKEND_HOST } kvs_backend;
+typedef enum kvs_backend {
+    KVS_BACKEND_NCCL_P2P,
+    KVS_BACKEND_NCCL_HOST,
+    KVS_BACKEND_HOST
+} kvs_backend;
 
 /* All-reduce between the devices. */
 struct kvs_collective {
@@ -133,7 +151,7 @@ struct kvs_collective {
 struct kvs_machine {
     char name[64];
     char description[200];
-    char build[24]; /* software build whose costs these are, or "" */
+    char build[24];         /* software build whose costs these are, or "" */
     struct kvs_link *links; /* owned, [n_links], parents first */
     uint32_t n_links;
     struct kvs_device *devices; /* owned, [n_devices] */
@@ -142,17 +160,21 @@ struct kvs_machine {
     struct kvs_collective collective;
 };
 
-/* Finds catalogue bytes: returns them and their length, or NULL. Given by the caller of the loader,
- * so that models/ needs to know nothing of how the catalogue is embedded. */
-typedef const char *(*kvs_gpu_lookup)(void *context, const char *gpu_name, size_t *out_n);
+/* Finds catalogue bytes: returns them and their length, or NULL; then *out_nearest may be set
+ * to the most similar name there is (it is NULL on entry). Given by the caller of the loader,
+ * so that models/ needs to know nothing of how the catalogue is embedded. All is borrowed for
+ * the parse. */
+typedef const char *(*kvs_gpu_lookup)(void *context, const char *gpu_name, size_t *out_n,
+                                      const char **out_nearest);
 
 /*
- * Reads a machine file (or bytes under a display name). Every fault goes to diags; *err gets the first.
- * lookup may be NULL (then `gpu:` must not be used). Returns to caller: kvs_machine_destroy.
+ * Reads a machine file (or bytes under a display name). Every fault goes to diags; *err gets
+ * the first. lookup may be NULL (then `gpu:` must not be used). Returns to caller:
+ * kvs_machine_destroy.
  */
-kvs_status kvs_machine_parse(const char *name, const char *bytes, size_t n, kvs_gpu_lookup lookup,
-                             void *context, struct kvs_diags *diags, struct kvs_machine **out,
-                             struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_machine_parse(const char *name, const char *bytes, size_t n,
+                             kvs_gpu_lookup lookup, void *context, struct kvs_diags *diags,
+                             struct kvs_machine **out, struct kvs_error *err) KVS_MUST_USE;
 void kvs_machine_destroy(struct kvs_machine *machine);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A figure with its origin. Every number of a machine is one of these, so that a result can list
- * where the numbers that matter come from.
+ * A figure with its origin. Every number of a machine is one of these, so that a result can
+ * list where the numbers that matter come from.
  *
  * In YAML a parameter is a scalar (`24.83GB/s`, origin `stated`) or a map:
  *     {value: 24.83GB/s, origin: fitted, interval: [24.6GB/s, 25.0GB/s], build: current,
@@ -18,8 +18,8 @@ typedef enum kvs_origin {
     KVS_ORIGIN_STATED,    /* a bare figure in a file */
     KVS_ORIGIN_DATASHEET, /* from the vendor */
     KVS_ORIGIN_MEASURED,
-    KVS_ORIGIN_FITTED,    /* to measured rows */
-    KVS_ORIGIN_INFERRED   /* from other measurements by a stated argument */
+    KVS_ORIGIN_FITTED,  /* to measured rows */
+    KVS_ORIGIN_INFERRED /* from other measurements by a stated argument */
 } kvs_origin;
 
 typedef enum kvs_unit {
@@ -41,11 +41,24 @@ struct kvs_param {
 };
 
 const char *kvs_origin_name(kvs_origin origin);
+/* A figure of kvsim's own; source is cut to what fits. */
 struct kvs_param kvs_param_default(double value, double lo, double hi, const char *source);
 
-/* Getter in the manner of yaml.h; *out keeps its preset (default) value when the key is absent. */
+/*
+ * Getter in the manner of yaml.h; *out keeps its preset (default) value when the key is absent.
+ * Shape:  a scalar (interval = the value, no source) or the map above; both ends of the
+ * interval obey the same limits as the value. Limits: min and max in the unit of `unit`,
+ * inclusive; min = DBL_MIN means "above zero". A rate other than 0 is at least 1 kB/s, so that
+ * no time overflows. `gen4x16` is not a rate here: it is a raw figure, which takes an
+ * efficiency (machine.h).
+ */
 bool kvs_param_get(struct kvs_yaml *doc, const struct kvs_yaml_node *map, const char *key,
                    kvs_presence presence, kvs_unit unit, double min, double max,
                    struct kvs_param *out);
+
+/* Getter of one line of text into buf[cap]; control characters become blanks, ends are trimmed.
+ * Longer text is an error, and buf is untouched. */
+bool kvs_param_get_text(struct kvs_yaml *doc, const struct kvs_yaml_node *map, const char *key,
+                        kvs_presence presence, char *buf, size_t cap);
 
 #endif

@@ -25,8 +25,8 @@ kvs_status kvs_split_rule_parse(const char *name, kvs_split_rule *out, struct kv
             return KVS_OK;
         }
     }
-    (void)kvs_error_set(err, KVS_ENOTFOUND, "unknown split rule \"%.40s\"; known: %s %s %s", name,
-                        split_rule_names[0], split_rule_names[1], split_rule_names[2]);
+    (void)kvs_error_set(err, KVS_ENOTFOUND, "unknown split rule \"%.40s\"; known: %s %s %s",
+                        name, split_rule_names[0], split_rule_names[1], split_rule_names[2]);
     const char *nearest = kvs_nearest(name, split_rule_names, n);
     if (nearest != NULL)
         kvs_error_hint(err, "did you mean %s?", nearest);
@@ -100,8 +100,8 @@ static void split_fill_first(const uint32_t *heads, uint32_t n_devices, uint32_t
 }
 
 /* Whole quotas first; what is left goes by largest remainder, ties to the earlier device. */
-static void split_even(uint32_t n_head_kv, const double *shares, double total, uint32_t n_devices,
-                       uint32_t *out_heads)
+static void split_even(uint32_t n_head_kv, const double *shares, double total,
+                       uint32_t n_devices, uint32_t *out_heads)
 {
     uint32_t left = n_head_kv;
     for (uint32_t i = 0; i < n_devices; i++) {
@@ -129,9 +129,10 @@ static kvs_status split_explicit(uint32_t n_head_kv, const double *shares, doubl
                                  uint32_t n_devices, uint32_t *out_heads, struct kvs_error *err)
 {
     if (total != (double)n_head_kv)
-        return kvs_error_set(err, KVS_EINVAL,
-                             "explicit split: the heads add up to %g, the layer has %u KV heads",
-                             total, n_head_kv);
+        return kvs_error_set(
+            err, KVS_EINVAL,
+            "explicit split: the heads add up to %g, the layer has %u KV heads", total,
+            n_head_kv);
     for (uint32_t i = 0; i < n_devices; i++) {
         if (shares[i] != floor(shares[i]))
             return kvs_error_set(err, KVS_EINVAL,
@@ -142,8 +143,8 @@ static kvs_status split_explicit(uint32_t n_head_kv, const double *shares, doubl
     return KVS_OK;
 }
 
-static kvs_status split_check_shares(const double *shares, uint32_t n_devices, double *out_total,
-                                     struct kvs_error *err)
+static kvs_status split_check_shares(const double *shares, uint32_t n_devices,
+                                     double *out_total, struct kvs_error *err)
 {
     if (n_devices < 1 || n_devices > KVS_MAX_DEVICES)
         return kvs_error_set(err, KVS_EINVAL, "a split needs 1 to %d devices, got %u",
@@ -172,8 +173,8 @@ kvs_status kvs_split_heads(kvs_split_rule rule, const struct kvs_llm_layer *laye
     KVS_TRY(split_check_shares(shares, n_devices, &total, err));
     switch (rule) {
     case KVS_SPLIT_LLAMA_META_2026_08:
-        split_llama_meta(layer, kvs_split_granularity_heads(layer, weight_block, n_devices), shares,
-                         n_devices, out_heads, out_first);
+        split_llama_meta(layer, kvs_split_granularity_heads(layer, weight_block, n_devices),
+                         shares, n_devices, out_heads, out_first);
         return KVS_OK;
     case KVS_SPLIT_EVEN:
         split_even(layer->n_head_kv, shares, total, n_devices, out_heads);

@@ -75,8 +75,9 @@ struct kvs_window {
 
 /* Streams of the cache: n_parallel, or 1 when unified. */
 uint32_t kvs_case_n_streams(const struct kvs_case *c);
-/* Cells per stream of the cache. */
+/* Cells per stream of the cache, and of one layer (sliding-window layers keep fewer). */
 uint64_t kvs_case_cells(const struct kvs_case *c);
+uint64_t kvs_case_layer_cells(const struct kvs_case *c, const struct kvs_llm_layer *layer);
 /* Step t (0-based) for one layer; sliding-window layers are capped at their cells. */
 struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm_layer *layer,
                                   uint32_t step);

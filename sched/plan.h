@@ -42,7 +42,8 @@
  * complete. A hazard edge protects bytes; a pacing edge is the transport's own order.
  *
  * Accesses say which bytes an operation touches. A copy has exactly two, its source (read) and its
- * destination (write), of equal size. A compute lists what it reads; a read followed by an `expect`
+ * destination (write), of equal size; a copy by a kernel (KVS_OP_VIA_KERNEL) may have several such
+ * pairs, read and write alternating. A compute lists what it reads; a read followed by an `expect`
  * access says that those bytes must equal the bytes of the expect range at this point of the issue
  * order; `fresh` names bytes that an operation of this same token must have written.
  *
@@ -92,6 +93,7 @@ typedef enum kvs_op_kind {
     X(HOP, "hop")             /* hidden state to the next device */                                \
     X(FIRST, "first")         /* compute up to the first staged layer's Q, K, V */                 \
     X(ATTENTION, "attention") /* compute of a staged layer and what follows it */                  \
+    X(BODY, "body")           /* compute between two collectives */                                \
     X(REDUCE, "reduce")       /* all-reduce */                                                     \
     X(YIELD, "yield")         /* an empty kernel that lets the copy engine turn */                 \
     X(BOUNDARY, "boundary")   /* waits between tokens */                                           \

@@ -1,0 +1,177 @@
+/* Queues and buffers of a plan, and its life. */
+#include "sched/build_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static uint64_t build_align(uint64_t n)
+{
+    uint64_t a = KVS_BUFFER_ALIGNMENT;
+    return (n + a - 1) / a * a;
+}
+
+static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
+                               uint64_t size_bytes, bool is_valid, uint32_t *out, const char *fmt,
+                               ...) KVS_PRINTF(7, 8);
+
+static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
+                               uint64_t size_bytes, bool is_valid, uint32_t *out, const char *fmt,
+                               ...)
+{
+    struct kvs_buffer buffer = {.size_bytes = size_bytes,
+                                .valid_bytes = is_valid ? size_bytes : 0,
+                                .place = (uint16_t)place,
+                                .device = device};
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(buffer.name, sizeof buffer.name, fmt, args);
+    va_end(args);
+    return kvs_plan_add_buffer(b->plan, &buffer, out, b->err);
+}
+
+static kvs_status build_queue(struct kvs_build *b, uint32_t device, const char *role, uint16_t *out)
+{
+    char name[24];
+    snprintf(name, sizeof name, "d%u.%s", device, role);
+    return kvs_plan_add_queue(b->plan, (uint16_t)device, name, out, b->err);
+}
+
+/* Bytes of the new rows of the widest stage: K and V, all streams. */
+static uint64_t build_new_bytes(const struct kvs_build *b)
+{
+    uint64_t largest = 1;
+    for (size_t s = 0; s < b->graph->stages.n; s++) {
+        const struct kvs_stage *stage = &b->graph->stages.items[s];
+        uint64_t bytes = stage->k_row_bytes + stage->v_row_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest * b->c->workload.n_rows * b->c->workload.n_parallel;
+}
+
+static kvs_status build_device(struct kvs_build *b, uint32_t d)
+{
+    struct kvs_build_device *device = &b->devices[d];
+    const struct kvs_llm *llm = b->c->llm;
+    uint16_t id = (uint16_t)d;
+    uint64_t hidden = 4ull * llm->hidden * b->c->workload.n_rows * b->c->workload.n_parallel;
+    KVS_TRY(build_queue(b, d, "compute", &device->q_compute));
+    KVS_TRY(build_queue(b, d, "blocking", &device->q_blocking));
+    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, build_new_bytes(b), false, &device->buf_new,
+                         "d%u.new", d));
+    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, llm->rotation_k_bytes + llm->rotation_v_bytes,
+                         false, &device->buf_rotation, "d%u.rotation", d));
+    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, hidden, false, &device->buf_hidden, "d%u.hidden",
+                         d));
+    device->last_compute = KVS_NO_OP;
+    return build_buffer(b, KVS_PLACE_DEVICE, id, 4, false, &device->buf_logits, "d%u.logits", d);
+}
+
+static kvs_status build_caches(struct kvs_build *b)
+{
+    kvs_place place =
+        b->c->workload.is_pinned ? KVS_PLACE_HOST_PINNED : KVS_PLACE_HOST_PAGEABLE;
+    uint64_t n_streams = kvs_case_n_streams(b->c);
+    for (size_t s = 0; s < b->graph->stages.n; s++) {
+        const struct kvs_stage *stage = &b->graph->stages.items[s];
+        uint64_t rows =
+            n_streams * kvs_case_layer_cells(b->c, &b->c->llm->layers[stage->layer]);
+        KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE, rows * stage->k_row_bytes, true,
+                             &b->cache_k[s], "cache.k.%u", stage->layer));
+        KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE, rows * stage->v_row_bytes, true,
+                             &b->cache_v[s], "cache.v.%u", stage->layer));
+    }
+    uint64_t hidden =
+        4ull * b->c->llm->hidden * b->c->workload.n_rows * b->c->workload.n_parallel;
+    uint64_t rotation = b->c->llm->rotation_k_bytes + b->c->llm->rotation_v_bytes;
+    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + rotation, true,
+                         &b->buf_inputs, "inputs"));
+    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + 1, false, &b->buf_hop,
+                         "hop"));
+    return build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE,
+                        build_new_bytes(b) * b->graph->n_devices, false, &b->buf_staging, "staging");
+}
+
+kvs_status kvs_build_create(const struct kvs_case *c, const char *policy, struct kvs_build **out,
+                            struct kvs_error *err)
+{
+    void *memory;
+    KVS_TRY(kvs_case_check(c, err));
+    KVS_TRY(kvs_mem_alloc(1, sizeof(struct kvs_build), &memory, err));
+    struct kvs_build *b = memory;
+    b->c = c;
+    b->err = err;
+    kvs_status status;
+    KVS_TRY_GOTO(kvs_graph_create(c, &b->graph, err), fail);
+    uint32_t n_devices = b->graph->n_devices;
+    KVS_TRY_GOTO(kvs_plan_create(policy, (uint16_t)n_devices, &b->plan, err), fail);
+    KVS_TRY_GOTO(kvs_mem_alloc(n_devices, sizeof *b->devices, &memory, err), fail);
+    b->devices = memory;
+    KVS_TRY_GOTO(kvs_mem_alloc(2 * b->graph->stages.n, sizeof *b->cache_k, &memory, err), fail);
+    b->cache_k = memory;
+    b->cache_v = b->cache_k + b->graph->stages.n;
+    for (uint32_t d = 0; d < n_devices; d++)
+        KVS_TRY_GOTO(build_device(b, d), fail);
+    KVS_TRY_GOTO(build_caches(b), fail);
+    *out = b;
+    return KVS_OK;
+fail:
+    kvs_build_destroy(b);
+    return status;
+}
+
+void kvs_build_destroy(struct kvs_build *b)
+{
+    if (!b)
+        return;
+    kvs_graph_destroy(b->graph);
+    kvs_plan_destroy(b->plan);
+    kvs_mem_free(b->devices);
+    kvs_mem_free(b->cache_k);
+    kvs_mem_free(b);
+}
+
+struct kvs_plan *kvs_build_finish(struct kvs_build *b)
+{
+    struct kvs_plan *plan = b->plan;
+    b->plan = NULL;
+    kvs_build_destroy(b);
+    return plan;
+}
+
+kvs_status kvs_build_slots(struct kvs_build *b, uint32_t device, uint32_t n_slots,
+                           uint64_t slot_bytes)
+{
+    struct kvs_build_device *d = &b->devices[device];
+    for (uint32_t i = 0; i < n_slots; i++) {
+        if (i < d->n_slots) {
+            struct kvs_buffer *buffer = &b->plan->buffers.items[d->buf_slots[i]];
+            if (buffer->size_bytes < slot_bytes)
+                buffer->size_bytes = slot_bytes;
+            continue;
+        }
+        KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, (uint16_t)device, slot_bytes, false,
+                             &d->buf_slots[i], "d%u.slot%u", device, i));
+        d->n_slots = i + 1;
+    }
+    return KVS_OK;
+}
+
+kvs_status kvs_build_begin_segment(struct kvs_build *b, uint32_t step, uint32_t n_tokens,
+                                   bool has_barrier)
+{
+    b->step = step;
+    b->n_groups = 0;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        b->devices[d].last_compute = KVS_NO_OP;
+    return kvs_plan_add_segment(b->plan, n_tokens, has_barrier, b->err);
+}
+
+bool kvs_build_holds(const struct kvs_build *b, uint32_t stage, uint32_t device)
+{
+    return b->graph->stages.items[stage].parts[device].n_heads > 0;
+}
+
+uint64_t kvs_build_stream_bytes(uint64_t window_rows, uint64_t row_bytes)
+{
+    return build_align(window_rows * row_bytes);
+}

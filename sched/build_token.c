@@ -1,0 +1,250 @@
+/* The operations of a token that every transport shares. */
+#include "sched/build_internal.h"
+
+static uint64_t build_batch_rows(const struct kvs_build *b)
+{
+    return (uint64_t)b->c->workload.n_rows * b->c->workload.n_parallel;
+}
+
+static struct kvs_range build_whole(uint32_t buffer, uint64_t offset, uint64_t size_bytes)
+{
+    return (struct kvs_range){
+        .buffer = buffer, .offset = offset, .width = size_bytes, .pitch = size_bytes, .rows = 1};
+}
+
+/* A blocking copy from the input area on the host to a device buffer. */
+static kvs_status build_input(struct kvs_build *b, uint32_t device, kvs_tag tag, uint64_t from,
+                              uint32_t buffer, uint64_t to, uint64_t size_bytes)
+{
+    if (size_bytes == 0)
+        return KVS_OK;
+    struct kvs_op op = {.kind = KVS_OP_COPY,
+                        .tag = (uint8_t)tag,
+                        .flags = KVS_OP_BLOCKS,
+                        .queue = b->devices[device].q_blocking,
+                        .layer = KVS_NO_LAYER};
+    struct kvs_range source = build_whole(b->buf_inputs, from, size_bytes);
+    struct kvs_range target = build_whole(buffer, to, size_bytes);
+    KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
+    KVS_TRY(kvs_plan_add_access(b->plan, &source, KVS_ACCESS_READ, b->err));
+    return kvs_plan_add_access(b->plan, &target, KVS_ACCESS_WRITE, b->err);
+}
+
+/* Both constants read by one kernel; the host still waits for it. */
+static kvs_status build_rotation_kernel(struct kvs_build *b, uint32_t device, uint64_t from,
+                                        uint64_t size_bytes)
+{
+    struct kvs_op op = {.kind = KVS_OP_COPY,
+                        .tag = KVS_TAG_ROTATION,
+                        .flags = KVS_OP_BLOCKS | KVS_OP_VIA_KERNEL,
+                        .queue = b->devices[device].q_blocking,
+                        .layer = KVS_NO_LAYER};
+    struct kvs_range source = build_whole(b->buf_inputs, from, size_bytes);
+    struct kvs_range target = build_whole(b->devices[device].buf_rotation, 0, size_bytes);
+    KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
+    KVS_TRY(kvs_plan_add_access(b->plan, &source, KVS_ACCESS_READ, b->err));
+    return kvs_plan_add_access(b->plan, &target, KVS_ACCESS_WRITE, b->err);
+}
+
+kvs_status kvs_build_inputs(struct kvs_build *b, kvs_late how)
+{
+    const struct kvs_llm *llm = b->c->llm;
+    uint64_t hidden = 4ull * llm->hidden * build_batch_rows(b);
+    uint64_t k = llm->rotation_k_bytes, v = llm->rotation_v_bytes;
+    bool is_mirrored = b->c->placement.mode == KVS_SPLIT_TENSOR;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        const struct kvs_build_device *device = &b->devices[d];
+        /* the hidden state enters at the first device, or everywhere under tensor split */
+        if (is_mirrored || (int32_t)d == b->graph->pieces.items[0].device)
+            KVS_TRY(build_input(b, d, KVS_TAG_INPUT, 0, device->buf_hidden, 0, hidden));
+    }
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        uint32_t buffer = b->devices[d].buf_rotation;
+        if (how == KVS_LATE_KERNEL && k + v > 0) {
+            KVS_TRY(build_rotation_kernel(b, d, hidden, k + v));
+            continue;
+        }
+        KVS_TRY(build_input(b, d, KVS_TAG_ROTATION, hidden, buffer, 0, k));
+        KVS_TRY(build_input(b, d, KVS_TAG_ROTATION, hidden + k, buffer, k, v));
+    }
+    return KVS_OK;
+}
+
+static kvs_status build_wait(struct kvs_build *b, kvs_tag tag, uint16_t layer)
+{
+    struct kvs_op op = {
+        .kind = KVS_OP_WAIT, .tag = (uint8_t)tag, .queue = KVS_HOST_QUEUE, .layer = layer};
+    return kvs_plan_add_op(b->plan, &op, NULL, b->err);
+}
+
+kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage)
+{
+    uint16_t layer = (uint16_t)b->graph->stages.items[stage].layer;
+    uint64_t staging = 0;
+    struct kvs_op op = {.kind = KVS_OP_HOST,
+                        .tag = KVS_TAG_STORE,
+                        .queue = KVS_HOST_QUEUE,
+                        .layer = layer,
+                        .host = {.n_calls = (uint32_t)build_batch_rows(b)}};
+    KVS_TRY(build_wait(b, KVS_TAG_CONSUMER, layer));
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        if (kvs_build_holds(b, stage, d))
+            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD, b->err));
+    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
+        for (uint32_t d = 0; d < b->graph->n_devices; d++)
+            if (kvs_build_holds(b, stage, d))
+                KVS_TRY(kvs_build_store_side(b, stage, d, (kvs_kv_side)side, &staging));
+    struct kvs_range rows = build_whole(b->buf_staging, 0, staging);
+    KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
+    KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_READ, b->err));
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        if (kvs_build_holds(b, stage, d))
+            KVS_TRY(kvs_build_cache_writes(b, stage, d));
+    return KVS_OK;
+}
+
+/* The hidden state goes through host memory to the device of the next piece. */
+static kvs_status build_hop(struct kvs_build *b, uint32_t from, uint32_t to, uint16_t layer)
+{
+    uint64_t hidden = 4ull * b->c->llm->hidden * build_batch_rows(b);
+    if (hidden == 0)
+        return KVS_OK;
+    KVS_TRY(build_wait(b, KVS_TAG_HOP, layer));
+    KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[from].last_compute, 0, KVS_DEP_HAZARD, b->err));
+    struct kvs_range host = build_whole(b->buf_hop, 0, hidden);
+    struct kvs_range ends[2] = {build_whole(b->devices[from].buf_hidden, 0, hidden),
+                                build_whole(b->devices[to].buf_hidden, 0, hidden)};
+    for (unsigned leg = 0; leg < 2; leg++) {
+        struct kvs_op op = {.kind = KVS_OP_COPY,
+                            .tag = KVS_TAG_HOP,
+                            .flags = leg == 0 ? KVS_OP_BLOCKS | KVS_OP_D2H : KVS_OP_BLOCKS,
+                            .queue = b->devices[leg == 0 ? from : to].q_blocking,
+                            .layer = layer};
+        KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
+        KVS_TRY(kvs_plan_add_access(b->plan, leg == 0 ? &ends[0] : &host, KVS_ACCESS_READ, b->err));
+        KVS_TRY(kvs_plan_add_access(b->plan, leg == 0 ? &host : &ends[1], KVS_ACCESS_WRITE, b->err));
+    }
+    return KVS_OK;
+}
+
+/* Cache bytes that attention reads on the device itself: layers kept there. */
+static uint64_t build_resident_bytes(const struct kvs_build *b, const struct kvs_piece *piece)
+{
+    if (piece->resident_bytes_per_row == 0 && piece->resident_swa_bytes == 0)
+        return 0;
+    struct kvs_llm_layer full = {.kind = KVS_LAYER_FULL};
+    uint64_t rows = kvs_case_window(b->c, &full, b->step).window_rows;
+    return kvs_case_n_streams(b->c) *
+           (piece->resident_bytes_per_row * rows + piece->resident_swa_bytes);
+}
+
+static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_piece *piece,
+                                         uint32_t d, const uint32_t *slots)
+{
+    const struct kvs_build_device *device = &b->devices[d];
+    const struct kvs_llm *llm = b->c->llm;
+    uint64_t rotation = llm->rotation_k_bytes + llm->rotation_v_bytes;
+    struct kvs_range hidden =
+        build_whole(device->buf_hidden, 0, 4ull * llm->hidden * build_batch_rows(b));
+    if (piece == &b->graph->pieces.items[0] && rotation > 0) {
+        struct kvs_range constants = build_whole(device->buf_rotation, 0, rotation);
+        KVS_TRY(kvs_plan_add_access(b->plan, &constants, KVS_ACCESS_READ, b->err));
+    }
+    if (hidden.width > 0)
+        KVS_TRY(kvs_plan_add_access(b->plan, &hidden, KVS_ACCESS_WRITE, b->err));
+    if (piece->stage != KVS_NO_STAGE && kvs_build_holds(b, piece->stage, d))
+        KVS_TRY(kvs_build_window_reads(b, piece->stage, d, slots[d]));
+    if (piece->before_stage != KVS_NO_STAGE && kvs_build_holds(b, piece->before_stage, d)) {
+        for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
+            struct kvs_range rows =
+                kvs_build_new_rows(b, piece->before_stage, d, (kvs_kv_side)side);
+            if (rows.width > 0)
+                KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_WRITE, b->err));
+        }
+    }
+    if (piece->is_last_of_token) {
+        struct kvs_range logits = build_whole(device->buf_logits, 0, 4);
+        KVS_TRY(kvs_plan_add_access(b->plan, &logits, KVS_ACCESS_WRITE, b->err));
+    }
+    return KVS_OK;
+}
+
+static kvs_status build_compute(struct kvs_build *b, const struct kvs_piece *piece, uint32_t d,
+                                const uint32_t *slots, const kvs_op_id *ready)
+{
+    bool is_tensor = b->c->placement.mode == KVS_SPLIT_TENSOR;
+    double share = is_tensor ? kvs_case_share(b->c, d) : 1.0;
+    const struct kvs_workload *w = &b->c->workload;
+    bool has_stage = piece->stage != KVS_NO_STAGE;
+    struct kvs_op op = {
+        .kind = KVS_OP_COMPUTE,
+        .tag = has_stage ? KVS_TAG_ATTENTION : piece == b->graph->pieces.items ? KVS_TAG_FIRST : KVS_TAG_BODY,
+        .flags = is_tensor ? KVS_OP_SUBGRAPH : 0,
+        .queue = b->devices[d].q_compute,
+        .layer = (uint16_t)piece->layer,
+        .compute = {.params = (uint64_t)((double)piece->params * share + 0.5),
+                    .kv_bytes = (uint64_t)((double)build_resident_bytes(b, piece) * share + 0.5),
+                    .n_kernels = piece->n_kernels,
+                    .n_queries = w->is_unified ? w->n_parallel * w->n_rows : w->n_rows}};
+    if (has_stage)
+        op.compute.kv_bytes += kvs_build_window_bytes(b, piece->stage, d);
+    KVS_TRY(kvs_plan_add_op(b->plan, &op, &b->devices[d].last_compute, b->err));
+    if (has_stage && ready && ready[d] != KVS_NO_OP)
+        KVS_TRY(kvs_plan_add_dep(b->plan, ready[d], 0, KVS_DEP_HAZARD, b->err));
+    return build_compute_accesses(b, piece, d, slots);
+}
+
+static kvs_status build_reduce(struct kvs_build *b, const struct kvs_piece *piece)
+{
+    uint64_t hidden = 4ull * b->c->llm->hidden * build_batch_rows(b);
+    uint32_t group = b->n_groups++;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        struct kvs_op op = {.kind = KVS_OP_COLLECTIVE,
+                            .tag = KVS_TAG_REDUCE,
+                            .queue = b->devices[d].q_compute,
+                            .layer = (uint16_t)piece->layer,
+                            .collective = {.size_bytes = hidden,
+                                           .group = group,
+                                           .n_members = b->graph->n_devices}};
+        KVS_TRY(kvs_plan_add_op(b->plan, &op, &b->devices[d].last_compute, b->err));
+    }
+    return KVS_OK;
+}
+
+kvs_status kvs_build_piece(struct kvs_build *b, uint32_t index, const uint32_t *slots,
+                           const kvs_op_id *ready)
+{
+    const struct kvs_piece *piece = &b->graph->pieces.items[index];
+    if (piece->device >= 0) {
+        const struct kvs_piece *before = index > 0 ? piece - 1 : NULL;
+        if (before && before->device != piece->device)
+            KVS_TRY(build_hop(b, (uint32_t)before->device, (uint32_t)piece->device,
+                              (uint16_t)piece->layer));
+        return build_compute(b, piece, (uint32_t)piece->device, slots, ready);
+    }
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        KVS_TRY(build_compute(b, piece, d, slots, ready));
+    return piece->has_reduce && b->graph->n_devices > 1 ? build_reduce(b, piece) : KVS_OK;
+}
+
+kvs_status kvs_build_sample(struct kvs_build *b)
+{
+    const struct kvs_piece *last = &b->graph->pieces.items[b->graph->pieces.n - 1];
+    struct kvs_op op = {.kind = KVS_OP_HOST,
+                        .tag = KVS_TAG_SAMPLE,
+                        .queue = KVS_HOST_QUEUE,
+                        .layer = KVS_NO_LAYER,
+                        .host = {.n_calls = 1}};
+    KVS_TRY(build_wait(b, KVS_TAG_SAMPLE, KVS_NO_LAYER));
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        if (b->devices[d].last_compute != KVS_NO_OP)
+            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD, b->err));
+    KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        if (last->device >= 0 && (int32_t)d != last->device)
+            continue;
+        struct kvs_range logits = build_whole(b->devices[d].buf_logits, 0, 4);
+        KVS_TRY(kvs_plan_add_access(b->plan, &logits, KVS_ACCESS_READ, b->err));
+    }
+    return KVS_OK;
+}

@@ -1,0 +1,236 @@
+/*
+ * State of a simulation; private to sim/.
+ *
+ * Every queue has at most one operation under way, its head, so a queue is the source of one event:
+ * the end of its head, or the moment it can start. The host is kept outside the tree: it acts at
+ * host.now_ps whenever that is before the next event.
+ *
+ * Instances. A queue carries out the same operations period after period; its k-th instance is
+ * operation order[k mod n] of token (k / n) x period + phase. An instance is complete when the
+ * queue's n_done exceeds its number, so completion needs no record per instance.
+ */
+#ifndef KVS_SIM_SIM_H
+#define KVS_SIM_SIM_H
+
+#include "models/arbiter.h"
+#include "models/compute.h"
+#include "models/share.h"
+#include "sched/exec.h"
+#include "sim/event_tree.h"
+
+#define SIM_NONE UINT32_MAX
+
+typedef enum sim_head {
+    SIM_HEAD_NONE,     /* nothing issued */
+    SIM_HEAD_BLOCKED,  /* waits for a dependency */
+    SIM_HEAD_DELAYED,  /* dependencies met; starts after the hop */
+    SIM_HEAD_WAITING,  /* for its copy engine, the compute engine, or the other members */
+    SIM_HEAD_OVERHEAD, /* a copy on a shared path, before its bytes move */
+    SIM_HEAD_TRIP,     /* a collective between its dependent host reads */
+    SIM_HEAD_RUNNING   /* ends at its event */
+} sim_head;
+
+/* What the simulator adds to a plan's operation. */
+struct sim_op {
+    kvs_time call_ps;  /* host time until the device sees it, events included */
+    kvs_time work_ps;  /* compute at full speed, or host work */
+    kvs_time done_ps;  /* end of its latest instance */
+    uint32_t index;    /* in its queue's order */
+    uint32_t waiters;  /* first queue waiting for it, SIM_NONE: none */
+};
+
+struct sim_segment {
+    const struct kvs_segment *plan;
+    struct sim_op *ops; /* owned, [plan->ops.n] */
+    uint32_t first_token;
+    bool is_steady; /* no size depends on the token */
+};
+
+struct sim_queue {
+    const uint32_t *order; /* operations of this queue per period, [n_order] */
+    uint32_t n_order;
+    uint16_t device;
+    uint8_t head; /* sim_head */
+    bool is_on_engine;
+    bool bypasses; /* the head was issued on an idle queue and may skip the engine */
+    uint32_t segment;    /* of the head */
+    uint32_t head_index; /* n_done mod n_order */
+    uint32_t head_token; /* of its segment */
+    uint32_t next_waiter;
+    uint32_t next_dep;   /* dependencies of the head already met */
+    uint64_t n_issued;   /* instances since the last barrier */
+    uint64_t n_done;
+    kvs_time ready_ps;
+    kvs_time start_ps;
+    kvs_time blocked_since_ps;
+    /* compute: work left at full speed, and since when at what speed */
+    double left_ps;
+    double speed;
+    kvs_time updated_ps;
+    kvs_time floor_ps; /* not before its last kernel was issued and ran */
+    uint32_t trips_left;
+    kvs_time *issue_ps; /* owned ring, [issue_mask + 1] */
+    uint32_t issue_mask;
+};
+
+struct sim_engine {
+    uint32_t device;
+    kvs_dir dir;
+    uint32_t running;  /* queue, or SIM_NONE */
+    uint32_t current;  /* queue served last */
+    kvs_time end_ps;   /* of the last copy */
+    kvs_time start_ps; /* of the running one */
+    uint32_t *waiting; /* [n_waiting] queues, in order of readiness; slice of sim->waiting */
+    uint32_t n_waiting;
+    uint32_t flow; /* index into sim->flows, SIM_NONE on a path of its own */
+    double rate_Bps; /* of the running copy */
+    kvs_time overhead_ps;
+};
+
+/* A device's path in one direction that shares something. */
+struct sim_flow {
+    struct kvs_share_flow share; /* limit: efficiency of the running copy */
+    uint32_t domain;
+    uint32_t engine;
+    bool is_moving;
+    double left_bytes;
+    double rate_Bps;
+    kvs_time updated_ps;
+};
+
+struct sim_device {
+    uint32_t engine[KVS_N_DIRS]; /* both the same with one engine */
+    double path_Bps[KVS_N_DIRS];
+    kvs_time latency_ps;
+    kvs_time first_overhead_ps, next_overhead_ps, opposite_overhead_ps;
+    kvs_time lead_ps;
+    kvs_time bypass_ps;
+    kvs_time gap_ps;
+    double copy_slowdown; /* fraction at full path rate */
+    struct kvs_compute_cost cost;
+    uint32_t heavy; /* queue whose compute is running, SIM_NONE */
+    KVS_ARRAY(uint32_t) heavy_waiting;
+};
+
+struct sim_group {
+    uint32_t n_arrived;
+    kvs_time arrived_ps;
+};
+
+struct sim_host {
+    kvs_time now_ps;   /* when it acts next */
+    uint32_t segment;
+    uint32_t op;       /* about to be issued */
+    uint32_t token;    /* of the segment */
+    bool is_blocked;
+    bool is_done;
+    uint32_t blocked_queue; /* for a blocking operation: until n_done reaches blocked_until */
+    uint64_t blocked_until;
+    bool pays_sync; /* when it goes on */
+    uint32_t next_dep;
+    kvs_time blocked_since_ps;
+    uint32_t blocked_tag;
+};
+
+struct sim {
+    const struct kvs_plan *plan;
+    const struct kvs_case *c;
+    const struct kvs_machine *machine;
+    const struct kvs_exec_options *options;
+    struct kvs_run *run;
+    struct kvs_timeline *timeline; /* NULL: not wanted */
+    struct kvs_error *err;
+
+    kvs_time now_ps;
+    struct kvs_event_tree events; /* one source per queue */
+    uint32_t n_queues;
+    struct sim_queue *queues; /* [0] is the host and unused */
+    uint32_t n_devices;
+    struct sim_device *devices;
+    uint32_t n_engines;
+    struct sim_engine *engines;
+    uint32_t *waiting; /* storage of the engines' lists */
+    struct sim_segment *segments;
+    uint32_t n_segments;
+    uint32_t *order;   /* storage of the queues' orders, of the current group of segments */
+    uint32_t group_first; /* segments [group_first, group_end) share one structure */
+    uint32_t group_end;
+    struct sim_group *groups; /* [largest number of collectives] */
+    uint32_t n_groups;
+    struct sim_host host;
+
+    /* queues and engines to look at once everything that ends now has ended */
+    uint32_t *dirty_queues;
+    uint32_t n_dirty_queues;
+    uint32_t *dirty_engines;
+    uint32_t n_dirty_engines;
+    bool *is_engine_dirty;
+    bool *is_queue_dirty;
+
+    /* sharing */
+    uint32_t n_flows;
+    struct sim_flow *flows;
+    uint32_t n_resources;
+    double *capacity;          /* [n_resources] */
+    double *capacity_opposite; /* [n_resources] while the other direction moves; 0: the same */
+    uint32_t *opposite;        /* [n_resources] resource of the other direction, SIM_NONE */
+    uint32_t *resource_link;   /* [n_resources] link, or SIM_NONE for host memory */
+    double *scratch_left;
+    uint32_t *scratch_count;
+    struct kvs_share_flow *scratch_flows;
+    double *scratch_rates;
+    uint32_t *scratch_index;
+    struct sim_repeat *repeat;
+
+    /* costs of the host, ps */
+    kvs_time sync_ps, hop_ps, event_ps, copy_call_ps, launch_ps, graph_ps, subgraph_ps;
+    kvs_time collective_call_ps, store_ps, split_work_ps, sample_ps;
+    kvs_time collective_ps, collective_byte_ps_x1024;
+    uint32_t n_trips;
+    double pageable_async_bytes;
+};
+
+/* bind.c: everything that does not change during a run. */
+kvs_status sim_bind(struct sim *sim);
+void sim_unbind(struct sim *sim);
+/* Queue orders of the group of segments that begins at `first`. */
+kvs_status sim_bind_group(struct sim *sim, uint32_t first);
+
+/* flow.c: shared paths. */
+kvs_status sim_flow_bind(struct sim *sim);
+void sim_flow_start(struct sim *sim, struct sim_engine *engine, uint64_t size_bytes, double limit_Bps);
+void sim_flow_stop(struct sim *sim, struct sim_engine *engine);
+
+/* device.c: what happens on devices. */
+void sim_queue_issue(struct sim *sim, uint32_t queue);
+void sim_queue_event(struct sim *sim, uint32_t queue);
+void sim_settle(struct sim *sim); /* starts what can start now */
+void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps);
+
+/* host.c: the host thread. */
+void sim_host_act(struct sim *sim);
+void sim_host_wake(struct sim *sim); /* something it waits for has ended */
+
+/* repeat.c: steady states. Called when the host begins a token. */
+kvs_status sim_repeat_create(struct sim *sim);
+void sim_repeat_destroy(struct sim *sim);
+void sim_repeat_token(struct sim *sim);
+
+static inline const struct kvs_op *sim_plan_op(const struct sim *sim, uint32_t segment, uint32_t op)
+{
+    return &sim->segments[segment].plan->ops.items[op];
+}
+static inline const struct kvs_op *sim_head_op(const struct sim *sim, const struct sim_queue *q)
+{
+    return &sim->segments[q->segment].plan->ops.items[q->order[q->head_index]];
+}
+static inline struct sim_op *sim_head_state(const struct sim *sim, const struct sim_queue *q)
+{
+    return &sim->segments[q->segment].ops[q->order[q->head_index]];
+}
+static inline kvs_time sim_head_issue_ps(const struct sim_queue *q)
+{
+    return q->issue_ps[q->n_done & q->issue_mask];
+}
+
+#endif
