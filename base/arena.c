@@ -35,8 +35,8 @@ kvs_status kvs_arena_alloc(struct kvs_arena *arena, size_t n, size_t size_bytes,
     return KVS_OK;
 }
 
-kvs_status kvs_arena_copy(struct kvs_arena *arena, const char *bytes, size_t n, const char **out,
-                          struct kvs_error *err)
+kvs_status kvs_arena_copy(struct kvs_arena *arena, const char *bytes, size_t n,
+                          const char **out, struct kvs_error *err)
 {
     void *copy = NULL;
     KVS_TRY(kvs_arena_alloc(arena, n + 1, 1, &copy, err));

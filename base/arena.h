@@ -17,8 +17,8 @@ struct kvs_arena {
 kvs_status kvs_arena_alloc(struct kvs_arena *arena, size_t n, size_t size_bytes, void **out,
                            struct kvs_error *err) KVS_MUST_USE;
 /* A terminated copy of bytes[0..n). */
-kvs_status kvs_arena_copy(struct kvs_arena *arena, const char *bytes, size_t n, const char **out,
-                          struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_arena_copy(struct kvs_arena *arena, const char *bytes, size_t n,
+                          const char **out, struct kvs_error *err) KVS_MUST_USE;
 void kvs_arena_fini(struct kvs_arena *arena);
 
 #endif

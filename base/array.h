@@ -11,25 +11,25 @@
 
 #include "base/mem.h"
 
-#define KVS_ARRAY(type)                                                                            \
-    struct {                                                                                       \
-        type *items;                                                                               \
-        size_t n;                                                                                  \
-        size_t capacity;                                                                           \
+#define KVS_ARRAY(type)                                                                        \
+    struct {                                                                                   \
+        type *items;                                                                           \
+        size_t n;                                                                              \
+        size_t capacity;                                                                       \
     }
 
 /* Makes room for at least `want` items (amortised doubling). */
-#define KVS_ARRAY_RESERVE(arr, want, err)                                                          \
+#define KVS_ARRAY_RESERVE(arr, want, err)                                                      \
     kvs_array_reserve(&(arr)->items, &(arr)->capacity, (want), sizeof(*(arr)->items), (err))
-#define KVS_ARRAY_PUSH(arr, value, err)                                                            \
-    (KVS_ARRAY_RESERVE((arr), (arr)->n + 1, (err)) == KVS_OK                                       \
-         ? ((arr)->items[(arr)->n++] = (value), KVS_OK)                                            \
+#define KVS_ARRAY_PUSH(arr, value, err)                                                        \
+    (KVS_ARRAY_RESERVE((arr), (arr)->n + 1, (err)) == KVS_OK                                   \
+         ? ((arr)->items[(arr)->n++] = (value), KVS_OK)                                        \
          : KVS_ENOMEM)
-#define KVS_ARRAY_FREE(arr)                                                                        \
-    do {                                                                                           \
-        kvs_mem_free((arr)->items);                                                                \
-        (arr)->items = NULL;                                                                       \
-        (arr)->n = (arr)->capacity = 0;                                                            \
+#define KVS_ARRAY_FREE(arr)                                                                    \
+    do {                                                                                       \
+        kvs_mem_free((arr)->items);                                                            \
+        (arr)->items = NULL;                                                                   \
+        (arr)->n = (arr)->capacity = 0;                                                        \
     } while (0)
 
 /* items: address of the pointer to the items. Called through the macros. */

@@ -40,7 +40,8 @@ static struct mem_block *mem_block_of(void *ptr)
     return ptr == NULL ? NULL : (struct mem_block *)ptr - 1;
 }
 
-static kvs_status mem_size(size_t n, size_t size_bytes, size_t *out_bytes, struct kvs_error *err)
+static kvs_status mem_size(size_t n, size_t size_bytes, size_t *out_bytes,
+                           struct kvs_error *err)
 {
     const size_t max_bytes = PTRDIFF_MAX - sizeof(struct mem_block);
     if (size_bytes != 0 && n > max_bytes / size_bytes)

@@ -19,9 +19,9 @@ struct kvs_number {
 };
 
 /*
- * Reads [-] digits [. digits] [e [+-] digits] at the start of text, with a digit on at least one
- * side of the point. False when there is no such number, or it is longer than KVS_NUMBER_MAX or
- * overflows a double.
+ * Reads [-] digits [. digits] [e [+-] digits] at the start of text, with a digit on at least
+ * one side of the point. False when there is no such number, or it is longer than
+ * KVS_NUMBER_MAX or overflows a double.
  */
 bool kvs_number_read(const char *text, struct kvs_number *out);
 

@@ -49,7 +49,8 @@ kvs_status kvs_fit_line(const double *x, const double *y, size_t n, struct kvs_l
         fit.slope_se = sqrt(cov11);
     }
     for (size_t i = 0; i < n; i++)
-        fit.max_residual = fmax(fit.max_residual, fabs(y[i] - fit.intercept - fit.slope * x[i]));
+        fit.max_residual =
+            fmax(fit.max_residual, fabs(y[i] - fit.intercept - fit.slope * x[i]));
     *out = fit;
     return KVS_OK;
 }
@@ -73,7 +74,8 @@ static kvs_status stats_iterate(gsl_root_fsolver *solver, double tolerance, doub
     for (int i = 0; i < max_steps; i++) {
         int code = gsl_root_fsolver_iterate(solver);
         if (code != GSL_SUCCESS)
-            return kvs_error_set(err, KVS_ENUMERIC, "root search failed: %s", gsl_strerror(code));
+            return kvs_error_set(err, KVS_ENUMERIC, "root search failed: %s",
+                                 gsl_strerror(code));
         code = gsl_root_test_interval(gsl_root_fsolver_x_lower(solver),
                                       gsl_root_fsolver_x_upper(solver), tolerance,
                                       4 * DBL_EPSILON);
@@ -82,11 +84,12 @@ static kvs_status stats_iterate(gsl_root_fsolver *solver, double tolerance, doub
             return KVS_OK;
         }
     }
-    return kvs_error_set(err, KVS_ENUMERIC, "root search did not settle in %d steps", max_steps);
+    return kvs_error_set(err, KVS_ENUMERIC, "root search did not settle in %d steps",
+                         max_steps);
 }
 
-kvs_status kvs_find_root(double (*f)(double x, void *context), void *context, double lo, double hi,
-                         double tolerance, double *out, struct kvs_error *err)
+kvs_status kvs_find_root(double (*f)(double x, void *context), void *context, double lo,
+                         double hi, double tolerance, double *out, struct kvs_error *err)
 {
     kvs_gsl_quiet();
     double at_lo = f(lo, context);
@@ -95,8 +98,8 @@ kvs_status kvs_find_root(double (*f)(double x, void *context), void *context, do
         return kvs_error_set(err, KVS_ENUMERIC, "cannot search for a root in [%g, %g]", lo, hi);
     if ((at_lo < 0 && at_hi < 0) || (at_lo > 0 && at_hi > 0))
         return kvs_error_set(err, KVS_ENUMERIC,
-                             "no change of sign in [%g, %g]: f is %g and %g there", lo, hi, at_lo,
-                             at_hi);
+                             "no change of sign in [%g, %g]: f is %g and %g there", lo, hi,
+                             at_lo, at_hi);
     void *state = NULL;
     KVS_TRY(kvs_mem_alloc(1, gsl_root_fsolver_brent->size, &state, err));
     gsl_root_fsolver solver = {.type = gsl_root_fsolver_brent, .state = state};

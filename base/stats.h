@@ -1,4 +1,5 @@
-/* Statistics and fits: GSL behind our names. GSL's aborting error handler is turned off here. */
+/* Statistics and fits: GSL behind our names. GSL's aborting error handler is turned off here.
+ */
 #ifndef KVS_BASE_STATS_H
 #define KVS_BASE_STATS_H
 
@@ -24,7 +25,8 @@ double kvs_mean(const double *x, size_t n);
 double kvs_quantile(double *x, size_t n, double frac);
 
 /* The x in [lo, hi] where f changes sign (Brent). KVS_ENUMERIC when f(lo) f(hi) > 0. */
-kvs_status kvs_find_root(double (*f)(double x, void *context), void *context, double lo, double hi,
-                         double tolerance, double *out, struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_find_root(double (*f)(double x, void *context), void *context, double lo,
+                         double hi, double tolerance, double *out,
+                         struct kvs_error *err) KVS_MUST_USE;
 
 #endif

@@ -27,7 +27,8 @@ const char *kvs_status_name(kvs_status status)
 
 const char *kvs_status_text(kvs_status status)
 {
-    return (size_t)status < KVS_COUNT_OF(status_texts) ? status_texts[status] : "unknown status";
+    return (size_t)status < KVS_COUNT_OF(status_texts) ? status_texts[status]
+                                                       : "unknown status";
 }
 
 /* One line of printable text, whatever the arguments hold. Arguments may point into buf. */
@@ -66,8 +67,8 @@ kvs_status kvs_error_set(struct kvs_error *err, kvs_status status, const char *f
     return status;
 }
 
-kvs_status kvs_error_at(struct kvs_error *err, kvs_status status, const char *file, unsigned line,
-                        unsigned column, const char *fmt, ...)
+kvs_status kvs_error_at(struct kvs_error *err, kvs_status status, const char *file,
+                        unsigned line, unsigned column, const char *fmt, ...)
 {
     if (err == NULL)
         return status;
@@ -143,7 +144,8 @@ void kvs_diags_print(const struct kvs_diags *diags, FILE *out)
     for (size_t i = 0; i < diags->n_errors; i++)
         kvs_error_print(&diags->errors[i], out);
     if (diags->n_dropped > 0)
-        fprintf(out, "and %zu more error%s\n", diags->n_dropped, diags->n_dropped == 1 ? "" : "s");
+        fprintf(out, "and %zu more error%s\n", diags->n_dropped,
+                diags->n_dropped == 1 ? "" : "s");
 }
 
 kvs_status kvs_diags_status(const struct kvs_diags *diags, struct kvs_error *err)

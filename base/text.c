@@ -78,8 +78,9 @@ static size_t text_min(size_t a, size_t b)
 }
 
 /*
- * Optimal string alignment distance (Damerau-Levenshtein with each pair swapped at most once), by
- * the usual table of prefixes of which three rows are kept. Both lengths at most TEXT_WORD_MAX.
+ * Optimal string alignment distance (Damerau-Levenshtein with each pair swapped at most once),
+ * by the usual table of prefixes of which three rows are kept. Both lengths at most
+ * TEXT_WORD_MAX.
  */
 static size_t text_distance(const char *a, size_t na, const char *b, size_t nb)
 {

@@ -19,7 +19,8 @@ struct units_kind {
 static const struct units_kind units_bytes = {"bytes", "512MiB", "GiB", "B", true};
 static const struct units_kind units_rate = {"a rate", "24.8GB/s", "GB/s", "B/s", true};
 static const struct units_kind units_bit_rate = {"a rate", "24.8GB/s", "GB/s", "b/s", true};
-static const struct units_kind units_flops = {"a speed", "29.1TFLOP/s", "TFLOP/s", "FLOP/s", false};
+static const struct units_kind units_flops = {"a speed", "29.1TFLOP/s", "TFLOP/s", "FLOP/s",
+                                              false};
 static const struct units_kind units_time = {"a time", "31us", "us", "s", false};
 
 /* Multiplier of a prefix of n characters, or 0. */
@@ -86,11 +87,11 @@ static kvs_status units_bad_bytes(const char *text, const struct kvs_number *num
     size_t n = strlen(suffix);
     if (n == 1 && strchr("kKMGT", suffix[0]) != NULL) {
         char letter = suffix[0] == 'k' ? 'K' : suffix[0];
-        kvs_error_hint(err, "%.*s%ciB (powers of 1024) or %.*s%cB (powers of 1000)?", digits, text,
-                       letter, digits, text, suffix[0] == 'K' ? 'k' : suffix[0]);
+        kvs_error_hint(err, "%.*s%ciB (powers of 1024) or %.*s%cB (powers of 1000)?", digits,
+                       text, letter, digits, text, suffix[0] == 'K' ? 'k' : suffix[0]);
     } else if (strcmp(suffix, "KB") == 0) {
-        kvs_error_hint(err, "%.*sKiB (1024 bytes) or %.*skB (1000 bytes)?", digits, text, digits,
-                       text);
+        kvs_error_hint(err, "%.*sKiB (1024 bytes) or %.*skB (1000 bytes)?", digits, text,
+                       digits, text);
     } else if (n <= 3 && suffix[n - 1] == 'b') {
         kvs_error_hint(err, "b means bits, B bytes: %.*s%.*sB?", digits, text, (int)(n - 1),
                        suffix);
@@ -241,8 +242,8 @@ kvs_status kvs_parse_u64(const char *text, uint64_t *out, struct kvs_error *err)
         bool is_huge = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
         if (is_huge)
             return units_too_large(text, "18446744073709551615", err);
-        return kvs_error_set(err, KVS_EINVAL, "expected a whole number such as 32, got \"%.80s\"",
-                             text);
+        return kvs_error_set(err, KVS_EINVAL,
+                             "expected a whole number such as 32, got \"%.80s\"", text);
     }
     *out = number.whole;
     return KVS_OK;

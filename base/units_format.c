@@ -13,8 +13,8 @@ double kvs_pcie_raw_Bps(unsigned gen, unsigned lanes)
     static const struct {
         double line_rate; /* transfers per second and lane, a bit each */
         double coding;    /* payload bits per bit */
-    } gens[] = {{2.5e9, 8.0 / 10},    {5e9, 8.0 / 10},      {8e9, 128.0 / 130},
-                {16e9, 128.0 / 130},  {32e9, 128.0 / 130},  {64e9, 236.0 / 256}};
+    } gens[] = {{2.5e9, 8.0 / 10},   {5e9, 8.0 / 10},     {8e9, 128.0 / 130},
+                {16e9, 128.0 / 130}, {32e9, 128.0 / 130}, {64e9, 236.0 / 256}};
     bool is_width = lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16;
     if (gen < 1 || gen > KVS_COUNT_OF(gens) || !is_width)
         return 0;

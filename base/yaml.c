@@ -27,8 +27,9 @@ static unsigned yaml_number(size_t zero_based)
     return zero_based < UINT32_MAX ? (unsigned)zero_based + 1 : UINT32_MAX;
 }
 
-static KVS_PRINTF(4, 5) kvs_status yaml_refuse(const struct yaml_reader *reader, yaml_mark_t mark,
-                                               struct kvs_error *err, const char *fmt, ...)
+static KVS_PRINTF(4, 5) kvs_status
+    yaml_refuse(const struct yaml_reader *reader, yaml_mark_t mark, struct kvs_error *err,
+                const char *fmt, ...)
 {
     char text[256];
     va_list args;
@@ -40,8 +41,8 @@ static KVS_PRINTF(4, 5) kvs_status yaml_refuse(const struct yaml_reader *reader,
 }
 
 /* libyaml's complaint in our words. */
-static kvs_status yaml_parser_failed(const struct yaml_reader *reader, const char *bytes, size_t n,
-                                     struct kvs_error *err)
+static kvs_status yaml_parser_failed(const struct yaml_reader *reader, const char *bytes,
+                                     size_t n, struct kvs_error *err)
 {
     const yaml_parser_t *parser = &reader->parser;
     const char *problem = parser->problem != NULL ? parser->problem : "cannot be parsed";
@@ -263,8 +264,8 @@ static kvs_status yaml_read(struct yaml_reader *reader, const char *bytes, size_
     return KVS_OK;
 }
 
-static kvs_status yaml_build(struct kvs_yaml *doc, const char *name, const char *bytes, size_t n,
-                             struct kvs_error *err)
+static kvs_status yaml_build(struct kvs_yaml *doc, const char *name, const char *bytes,
+                             size_t n, struct kvs_error *err)
 {
     KVS_TRY(kvs_arena_copy(&doc->arena, name, strlen(name), &doc->name, err));
     KVS_TRY(kvs_yaml_precheck(name, bytes, n, err));
@@ -276,8 +277,8 @@ static kvs_status yaml_build(struct kvs_yaml *doc, const char *name, const char 
     return status;
 }
 
-kvs_status kvs_yaml_parse(const char *name, const char *bytes, size_t n, struct kvs_diags *diags,
-                          struct kvs_yaml **out, struct kvs_error *err)
+kvs_status kvs_yaml_parse(const char *name, const char *bytes, size_t n,
+                          struct kvs_diags *diags, struct kvs_yaml **out, struct kvs_error *err)
 {
     void *fresh = NULL;
     KVS_TRY(kvs_mem_alloc(1, sizeof(struct kvs_yaml), &fresh, err));

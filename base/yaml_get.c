@@ -1,4 +1,5 @@
-/* Typed getters: the text of a scalar becomes a value, or an error that says what was expected. */
+/* Typed getters: the text of a scalar becomes a value, or an error that says what was expected.
+ */
 #include "base/yaml.h"
 
 #include <stdio.h>
@@ -40,14 +41,16 @@ static const struct kvs_yaml_node *yaml_get_kind(struct kvs_yaml *doc,
     return NULL;
 }
 
-const struct kvs_yaml_node *kvs_yaml_get_map(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
-                                             const char *key, kvs_presence presence)
+const struct kvs_yaml_node *kvs_yaml_get_map(struct kvs_yaml *doc,
+                                             const struct kvs_yaml_node *map, const char *key,
+                                             kvs_presence presence)
 {
     return yaml_get_kind(doc, map, key, presence, KVS_YAML_MAP, "a map");
 }
 
-const struct kvs_yaml_node *kvs_yaml_get_seq(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
-                                             const char *key, kvs_presence presence)
+const struct kvs_yaml_node *kvs_yaml_get_seq(struct kvs_yaml *doc,
+                                             const struct kvs_yaml_node *map, const char *key,
+                                             kvs_presence presence)
 {
     return yaml_get_kind(doc, map, key, presence, KVS_YAML_SEQ, "a sequence");
 }
@@ -180,7 +183,8 @@ bool kvs_yaml_get_bytes(struct kvs_yaml *doc, const struct kvs_yaml_node *map, c
     const struct kvs_yaml_node *node;
     struct kvs_error err;
     const char *text = yaml_get_text(doc, map, key, presence, "bytes such as 512MiB", &node);
-    return text != NULL && yaml_resolved(doc, node, kvs_parse_bytes(text, out_bytes, &err), &err);
+    return text != NULL &&
+           yaml_resolved(doc, node, kvs_parse_bytes(text, out_bytes, &err), &err);
 }
 
 bool kvs_yaml_get_time(struct kvs_yaml *doc, const struct kvs_yaml_node *map, const char *key,

@@ -86,7 +86,8 @@ void kvs_yaml_place(const struct kvs_yaml *doc, const struct kvs_yaml_node *node
     yaml_path(node, out->path, sizeof(out->path));
 }
 
-void kvs_yaml_report(struct kvs_yaml *doc, const struct kvs_yaml_node *node, struct kvs_error *err)
+void kvs_yaml_report(struct kvs_yaml *doc, const struct kvs_yaml_node *node,
+                     struct kvs_error *err)
 {
     kvs_yaml_place(doc, node, err);
     kvs_diags_add(doc->diags, err);
@@ -115,7 +116,8 @@ static void yaml_note_asked(struct kvs_yaml *doc, struct kvs_yaml_node *map, con
             return;
     struct kvs_error err;
     void *fresh = NULL;
-    kvs_status status = kvs_arena_alloc(&doc->arena, 1, sizeof(struct kvs_yaml_asked), &fresh, &err);
+    kvs_status status =
+        kvs_arena_alloc(&doc->arena, 1, sizeof(struct kvs_yaml_asked), &fresh, &err);
     if (status == KVS_OK) {
         struct kvs_yaml_asked *asked = fresh;
         status = kvs_arena_copy(&doc->arena, key, strlen(key), &asked->key, &err);

@@ -16,8 +16,8 @@ struct kvs_yaml_node {
     unsigned line; /* of the value, 1-based */
     unsigned column;
     struct kvs_yaml_node *parent; /* NULL for the root */
-    size_t index;                       /* among the parent's items */
-    const char *text;                   /* scalars: terminated */
+    size_t index;                 /* among the parent's items */
+    const char *text;             /* scalars: terminated */
 
     /* As the value of a map: its key, and whether a getter asked for it. */
     const char *key;
@@ -27,8 +27,9 @@ struct kvs_yaml_node {
 
     struct kvs_yaml_node **items; /* [n], in file order */
     size_t n;
-    bool is_refused;               /* a getter has already complained that this is not a map */
-    const struct kvs_yaml_asked *asked; /* maps: keys that getters asked for, each once, newest first */
+    bool is_refused; /* a getter has already complained that this is not a map */
+    const struct kvs_yaml_asked
+        *asked; /* maps: keys that getters asked for, each once, newest first */
 
     /* While parsing: children as a list, so that the arena never moves them. */
     struct kvs_yaml_node *first;
@@ -59,6 +60,7 @@ void kvs_yaml_report(struct kvs_yaml *doc, const struct kvs_yaml_node *node,
                      struct kvs_error *err);
 
 /* Place of a byte, 1-based, columns in characters as libyaml counts them. */
-void kvs_yaml_locate(const char *bytes, size_t offset, unsigned *out_line, unsigned *out_column);
+void kvs_yaml_locate(const char *bytes, size_t offset, unsigned *out_line,
+                     unsigned *out_column);
 
 #endif

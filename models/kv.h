@@ -13,7 +13,8 @@
 
 #define KVS_KV_PAD_ROWS 256u /* llama.cpp pads the attention window to 256 rows */
 
-/* Bytes of one K (V) row of a layer; 0 where it has none. */
+/* Bytes of one K (V) row that a layer stores; 0 where it stores none: recurrent layers, V with
+ * MLA, layers that read another layer's cache (ask layer kv_source for the rows they read). */
 uint64_t kvs_kv_k_row_bytes(const struct kvs_llm_layer *layer, kvs_kv_type type);
 uint64_t kvs_kv_v_row_bytes(const struct kvs_llm_layer *layer, kvs_kv_type type);
 /* Bytes of one head's run inside a row. */

@@ -121,7 +121,9 @@ static void attention_read_sliding(struct kvs_yaml *doc, const struct kvs_yaml_n
     file->sliding.is_k_eq_v = false;
     attention_read_shape(doc, map, KVS_OPTIONAL, &file->sliding);
     (void)kvs_llm_get_u32(doc, map, "window", KVS_REQUIRED, 1, LLM_MAX_WINDOW, &file->window);
-    attention_read_kv(doc, map, &file->sliding, KVS_OPTIONAL, "S", file);
+    const bool has_heads = kvs_yaml_get(doc, map, "heads", KVS_OPTIONAL) != NULL;
+    attention_read_kv(doc, map, &file->sliding, has_heads ? KVS_REQUIRED : KVS_OPTIONAL, "S",
+                      file);
     kvs_yaml_end_map(doc, map);
 }
 

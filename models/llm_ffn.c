@@ -6,7 +6,6 @@
 #define LLM_MAX_WIDTH          (1u << 20)
 #define LLM_MAX_EXPERTS        4096u
 #define LLM_MAX_SHARED_EXPERTS 64u
-#define LLM_MAX_PARAMS         (UINT64_C(1) << 50)
 
 /* Shape of a state-space or delta-rule mixer: f32 state and convolution tail, and projections.
  */
@@ -45,10 +44,11 @@ static void recurrent_read_state(struct kvs_yaml *doc, const struct kvs_yaml_nod
                               "has no meaning together with state_bytes");
     }
     if (kvs_yaml_get_bytes(doc, map, "state_bytes", KVS_REQUIRED, &out->state_bytes) &&
-        out->state_bytes > LLM_MAX_PARAMS)
+        out->state_bytes > KVS_LLM_MAX_PARAMS)
         kvs_yaml_complain(doc, kvs_yaml_get(doc, map, "state_bytes", KVS_REQUIRED), NULL,
                           "must be at most 1 PiB per layer");
-    (void)kvs_yaml_get_u64(doc, map, "params", KVS_REQUIRED, 0, LLM_MAX_PARAMS, &out->params);
+    (void)kvs_yaml_get_u64(doc, map, "params", KVS_REQUIRED, 0, KVS_LLM_MAX_PARAMS,
+                           &out->params);
 }
 
 void kvs_llm_recurrent_read(struct kvs_yaml *doc, const struct kvs_yaml_node *root,

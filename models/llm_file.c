@@ -5,7 +5,6 @@
 
 #define LLM_MAX_HIDDEN  (1u << 18)
 #define LLM_MAX_VOCAB   (1u << 24)
-#define LLM_MAX_PARAMS  (UINT64_C(1) << 50)
 #define LLM_MAX_KERNELS 10000u
 
 /*
@@ -105,9 +104,9 @@ static void file_read_params(struct kvs_yaml *doc, const struct kvs_yaml_node *r
     if (map == NULL)
         return;
     p->is_present = true;
-    (void)kvs_yaml_get_u64(doc, map, "pre", KVS_REQUIRED, 0, LLM_MAX_PARAMS, &p->pre);
-    (void)kvs_yaml_get_u64(doc, map, "post", KVS_REQUIRED, 0, LLM_MAX_PARAMS, &p->post);
-    (void)kvs_yaml_get_u64(doc, map, "head", KVS_REQUIRED, 0, LLM_MAX_PARAMS, &p->head);
+    (void)kvs_yaml_get_u64(doc, map, "pre", KVS_REQUIRED, 0, KVS_LLM_MAX_PARAMS, &p->pre);
+    (void)kvs_yaml_get_u64(doc, map, "post", KVS_REQUIRED, 0, KVS_LLM_MAX_PARAMS, &p->post);
+    (void)kvs_yaml_get_u64(doc, map, "head", KVS_REQUIRED, 0, KVS_LLM_MAX_PARAMS, &p->head);
     kvs_yaml_end_map(doc, map);
 }
 

@@ -13,6 +13,8 @@
 #include "models/llm.h"
 
 #define KVS_LLM_MAX_LAYERS 1024u
+#define KVS_LLM_MAX_PARAMS (UINT64_C(1) << 50) /* weights of one layer, or bytes of its state  \
+                                                */
 
 /* One letter of a pattern per layer. */
 enum {

@@ -64,6 +64,7 @@ struct kvs_engines {
     struct kvs_param bypass_latency;  /* s, such a copy from issue to done */
     struct kvs_param first_overhead;  /* s, a copy on an idle engine, on top of its bytes */
     struct kvs_param next_overhead;   /* s, a copy right behind another */
+    struct kvs_param opposite_overhead; /* s, a d2h copy more while the h2d engine is busy */
     struct kvs_param in_flight_bytes; /* requests outstanding while the engine runs */
     struct kvs_row_curve row_curve;
 };

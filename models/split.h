@@ -6,7 +6,7 @@
  * the rest; the device order rotates by the layer's index among layers of its kind. g in KV values
  * is lcm(n_gqa x head_dim, blk) / n_gqa, n_gqa = query heads per KV head, blk starting at the
  * weight's block length and doubling while it is < 128 and blk x n_devices < n_gqa x head_dim.
- * even: largest-remainder division of whole heads, the first devices take one more; no rotation.
+ * even: largest-remainder division of whole heads by share, ties to the earlier device; no rotation.
  * explicit: heads per device as given.
  */
 #ifndef KVS_MODELS_SPLIT_H
@@ -30,7 +30,7 @@ kvs_status kvs_split_rule_parse(const char *name, kvs_split_rule *out, struct kv
 
 /*
  * Heads of one layer per device.
- * Shape:  shares [n_devices], >= 0, positive sum (explicit: whole heads that sum to n_head_kv);
+ * Shape:  shares [n_devices], 0 to 1e12, positive sum (explicit: whole heads that sum to n_head_kv);
  *         out_heads [n_devices] counts; out_first [n_devices], may be NULL: first head of each device.
  * Errors: KVS_EINVAL for bad shares, or explicit counts that do not add up.
  * A device may get 0 heads.

@@ -36,8 +36,9 @@ kvs_area_fault_kind kvs_area_fault(const struct kvs_range *range, uint32_t token
     int64_t width = area_step(range->width, range->width_step, token, INT64_MAX);
     int64_t rows = area_step(range->rows, range->rows_step, token, UINT32_MAX);
     if (offset < 0 || width < 0 || rows < 0)
-        return range->offset > INT64_MAX / 2 || range->width > INT64_MAX / 2 ? KVS_AREA_OUTSIDE
-                                                                             : KVS_AREA_NEGATIVE;
+        return range->offset > INT64_MAX / 2 || range->width > INT64_MAX / 2
+                   ? KVS_AREA_OUTSIDE
+                   : KVS_AREA_NEGATIVE;
     if (rows == 0 || width == 0)
         return KVS_AREA_GOOD;
     if (rows > 1 && range->pitch < (uint64_t)width)
@@ -75,7 +76,8 @@ static bool area_overlaps_equal_pitch(const struct kvs_area *a, const struct kvs
 {
     if (a->offset > b->offset)
         return area_overlaps_equal_pitch(b, a);
-    /* Row 0 of b begins in row k of a, or in the gap behind it, where only row k + 1 is near. */
+    /* Row 0 of b begins in row k of a, or in the gap behind it, where only row k + 1 is near.
+     */
     uint64_t k = (b->offset - a->offset) / a->pitch;
     uint64_t column = (b->offset - a->offset) % a->pitch;
     if (k < a->rows && column < a->width)

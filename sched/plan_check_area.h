@@ -52,19 +52,21 @@ static inline uint64_t kvs_area_address(const struct kvs_area *area, uint64_t po
 }
 
 /*
- * The first byte of positions [position, position + n) of a non-empty area that lies in [lo, hi):
- * its address in *out (may be NULL). False when there is none.
+ * The first byte of positions [position, position + n) of a non-empty area that lies in [lo,
+ * hi): its address in *out (may be NULL). False when there is none.
  */
 bool kvs_area_meets(const struct kvs_area *area, uint64_t position, uint64_t n, uint64_t lo,
                     uint64_t hi, uint64_t *out);
 
-/* Whether two areas share a byte; constant time unless both are strided with different pitches. */
+/* Whether two areas share a byte; constant time unless both are strided with different pitches.
+ */
 bool kvs_area_overlaps(const struct kvs_area *a, const struct kvs_area *b);
 
 /* True only when every byte of b is in a; may say false for differently strided areas. */
 bool kvs_area_covers(const struct kvs_area *a, const struct kvs_area *b);
 
-/* Whether n bytes from position a_position of a are the bytes from b_position of b, in order. */
+/* Whether n bytes from position a_position of a are the bytes from b_position of b, in order.
+ */
 bool kvs_area_is_same(const struct kvs_area *a, uint64_t a_position, const struct kvs_area *b,
                       uint64_t b_position, uint64_t n);
 

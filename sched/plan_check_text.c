@@ -17,7 +17,8 @@ void kvs_op_ref_print(const struct kvs_plan *plan, struct kvs_op_ref ref, bool h
     const char *queue =
         op->queue < plan->queues.n ? plan->queues.items[op->queue].name : "no queue";
     snprintf(out, KVS_OP_TEXT_BYTES, "op %u (%s %s %s%s%s)", (unsigned)ref.op, queue,
-             kvs_op_kind_name((kvs_op_kind)op->kind), kvs_tag_name((kvs_tag)op->tag), layer, token);
+             kvs_op_kind_name((kvs_op_kind)op->kind), kvs_tag_name((kvs_tag)op->tag), layer,
+             token);
 }
 
 kvs_status kvs_plan_fault(const struct kvs_plan *plan, struct kvs_op_ref ref,
@@ -33,12 +34,12 @@ kvs_status kvs_plan_fault(const struct kvs_plan *plan, struct kvs_op_ref ref,
     char segment[32] = "";
     if (plan->segments.n > 1)
         snprintf(segment, sizeof segment, "segment %u, ", (unsigned)ref.segment);
-    return kvs_error_set(err, KVS_EPLAN, "plan: %stoken %u: %s %s", segment, (unsigned)ref.token,
-                         op, text);
+    return kvs_error_set(err, KVS_EPLAN, "plan: %stoken %u: %s %s", segment,
+                         (unsigned)ref.token, op, text);
 }
 
-void kvs_plan_hint_dep(const struct kvs_plan *plan, struct kvs_op_ref on, struct kvs_op_ref from,
-                       struct kvs_error *err)
+void kvs_plan_hint_dep(const struct kvs_plan *plan, struct kvs_op_ref on,
+                       struct kvs_op_ref from, struct kvs_error *err)
 {
     if (on.segment != from.segment && !plan->segments.items[from.segment].has_barrier)
         kvs_error_hint(err, "add a dependency on op %u of the segment before", (unsigned)on.op);

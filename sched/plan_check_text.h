@@ -29,7 +29,7 @@ kvs_status kvs_plan_fault(const struct kvs_plan *plan, struct kvs_op_ref ref,
                           struct kvs_error *err, const char *fmt, ...) KVS_PRINTF(4, 5);
 
 /* The hint "add a dependency on op 9", with the distance from `from` where it is not 0. */
-void kvs_plan_hint_dep(const struct kvs_plan *plan, struct kvs_op_ref on, struct kvs_op_ref from,
-                       struct kvs_error *err);
+void kvs_plan_hint_dep(const struct kvs_plan *plan, struct kvs_op_ref on,
+                       struct kvs_op_ref from, struct kvs_error *err);
 
 #endif

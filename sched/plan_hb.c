@@ -213,7 +213,8 @@ static kvs_status hb_refuse_vain(const struct kvs_hb *hb, struct kvs_op_ref on,
                           (unsigned)hb->groups[slot].n_members);
 }
 
-static kvs_status hb_join_dep(struct kvs_hb *hb, const struct kvs_dep *dep, struct kvs_error *err)
+static kvs_status hb_join_dep(struct kvs_hb *hb, const struct kvs_dep *dep,
+                              struct kvs_error *err)
 {
     if (dep->distance >= hb->n_reachable)
         return KVS_OK;
@@ -222,9 +223,10 @@ static kvs_status hb_join_dep(struct kvs_hb *hb, const struct kvs_dep *dep, stru
     struct kvs_op_ref on = {.segment = token->segment, .token = token->token, .op = dep->op};
     const struct kvs_hb_instance *instance = &token->instances.items[dep->op];
     if (instance->index == KVS_HB_ABSENT)
-        return kvs_plan_fault(hb->plan, hb->now, err,
-                              "waits for op %u of token %u of segment %u, which does not run there",
-                              (unsigned)dep->op, (unsigned)token->token, (unsigned)token->segment);
+        return kvs_plan_fault(
+            hb->plan, hb->now, err,
+            "waits for op %u of token %u of segment %u, which does not run there",
+            (unsigned)dep->op, (unsigned)token->token, (unsigned)token->segment);
     if (hb->now_queue == KVS_HOST_QUEUE)
         KVS_TRY(hb_refuse_vain(hb, on, instance->pending, err));
     struct kvs_hb_known self = {.queue = kvs_op_ref_op(hb->plan, on)->queue,

@@ -4,19 +4,20 @@
  *
  * What an operation knows when it starts is, for each queue, how many of the queue's operations
  * have ended. Most of that it shares with the host, which issued it: host_known, one number per
- * queue, that only grows. The rest is a short list of its own (struct kvs_hb_known): its own device's
- * queues and what its dependencies knew beyond the host. So a plan for a thousand devices costs a
- * thousand times a plan for one.
+ * queue, that only grows. The rest is a short list of its own (struct kvs_hb_known): its own
+ * device's queues and what its dependencies knew beyond the host. So a plan for a thousand
+ * devices costs a thousand times a plan for one.
  *
- * Collectives of many members would give every member the knowledge of all. Where such collectives
- * follow one another they share it too: the n-th is *hub epoch* n, and hub_steps holds, for each queue,
- * how many of its operations were known to have ended at which epoch.
+ * Collectives of many members would give every member the knowledge of all. Where such
+ * collectives follow one another they share it too: the n-th is *hub epoch* n, and hub_steps
+ * holds, for each queue, how many of its operations were known to have ended at which epoch.
  *
- * A collective whose members are issued apart is incomplete meanwhile; what stands behind one of its
- * members cannot end, so the host must not wait for it, nor may another member stand behind it.
- * Masks of incomplete collectives travel along queues and dependencies (`pending`).
+ * A collective whose members are issued apart is incomplete meanwhile; what stands behind one
+ * of its members cannot end, so the host must not wait for it, nor may another member stand
+ * behind it. Masks of incomplete collectives travel along queues and dependencies (`pending`).
  *
- * Use: begin_token; for each operation begin_op, any number of kvs_hb_precedes, end_op; end_token.
+ * Use: begin_token; for each operation begin_op, any number of kvs_hb_precedes, end_op;
+ * end_token.
  */
 #ifndef KVS_SCHED_PLAN_HB_H
 #define KVS_SCHED_PLAN_HB_H
@@ -163,7 +164,8 @@ uint32_t kvs_hb_hub_known(const struct kvs_hb *hb, uint32_t queue, uint32_t epoc
 struct kvs_hb_token *kvs_hb_token_now(struct kvs_hb *hb);
 /* All incomplete collectives that the mask leads to. */
 uint64_t kvs_hb_blockers(const struct kvs_hb *hb, uint64_t mask);
-/* `now` is a collective: joins its group. After it, and once all members are there, completes it. */
+/* `now` is a collective: joins its group. After it, and once all members are there, completes
+ * it. */
 kvs_status kvs_hb_group_add(struct kvs_hb *hb, struct kvs_hb_group **out,
                             struct kvs_error *err) KVS_MUST_USE;
 kvs_status kvs_hb_group_end(struct kvs_hb *hb, struct kvs_hb_group *group,

@@ -1,4 +1,5 @@
-/* Collectives: members that meet, share what they know, and must not wait for one another in vain. */
+/* Collectives: members that meet, share what they know, and must not wait for one another in
+ * vain. */
 #include "sched/plan_hb.h"
 
 /* Up to this many members a list for each costs less than a hub epoch. */
@@ -16,8 +17,8 @@ uint64_t kvs_hb_blockers(const struct kvs_hb *hb, uint64_t mask)
     return all;
 }
 
-static kvs_status group_open(struct kvs_hb *hb, const struct kvs_op *op, struct kvs_hb_group **out,
-                             struct kvs_error *err)
+static kvs_status group_open(struct kvs_hb *hb, const struct kvs_op *op,
+                             struct kvs_hb_group **out, struct kvs_error *err)
 {
     for (uint32_t i = 0; i < hb->n_groups; i++) {
         if (hb->groups[i].group == op->collective.group && !hb->groups[i].is_complete) {
@@ -26,10 +27,11 @@ static kvs_status group_open(struct kvs_hb *hb, const struct kvs_op *op, struct 
         }
     }
     if (hb->n_groups == KVS_HB_MAX_OPEN)
-        return kvs_plan_fault(hb->plan, hb->now, err,
-                              "is a member of one collective too many: %d others were begun and "
-                              "have not all their members yet",
-                              KVS_HB_MAX_OPEN);
+        return kvs_plan_fault(
+            hb->plan, hb->now, err,
+            "is a member of one collective too many: %d others were begun and "
+            "have not all their members yet",
+            KVS_HB_MAX_OPEN);
     struct kvs_hb_group *group = &hb->groups[hb->n_groups];
     group->group = op->collective.group;
     group->n_members = op->collective.n_members;
@@ -63,10 +65,11 @@ kvs_status kvs_hb_group_add(struct kvs_hb *hb, struct kvs_hb_group **out, struct
                               (unsigned)group->group, (unsigned)device);
     hb->device_serials[device] = group->serial;
     if (kvs_hb_blockers(hb, hb->pending_now) & bit)
-        return kvs_plan_fault(hb->plan, hb->now, err,
-                              "is a member of collective %u and stands behind another member of "
-                              "it (cycle): all devices must issue collectives in the same order",
-                              (unsigned)group->group);
+        return kvs_plan_fault(
+            hb->plan, hb->now, err,
+            "is a member of collective %u and stands behind another member of "
+            "it (cycle): all devices must issue collectives in the same order",
+            (unsigned)group->group);
     group->pending |= hb->pending_now;
     hb->pending_now |= bit;
     if (hb->hub_now > group->hub)
@@ -148,7 +151,8 @@ static void group_settle(struct kvs_hb *hb)
     }
 }
 
-kvs_status kvs_hb_group_end(struct kvs_hb *hb, struct kvs_hb_group *group, struct kvs_error *err)
+kvs_status kvs_hb_group_end(struct kvs_hb *hb, struct kvs_hb_group *group,
+                            struct kvs_error *err)
 {
     if (group->members.n < group->n_members)
         return KVS_OK;
@@ -165,11 +169,11 @@ kvs_status kvs_hb_end_token(struct kvs_hb *hb, struct kvs_error *err)
         if (group->is_complete)
             continue;
         hb->now.op = group->members.items[0];
-        return kvs_plan_fault(hb->plan, hb->now, err,
-                              "is a member of collective %u, of which only %zu of %u members are "
-                              "issued in this token",
-                              (unsigned)group->group, group->members.n,
-                              (unsigned)group->n_members);
+        return kvs_plan_fault(
+            hb->plan, hb->now, err,
+            "is a member of collective %u, of which only %zu of %u members are "
+            "issued in this token",
+            (unsigned)group->group, group->members.n, (unsigned)group->n_members);
     }
     return KVS_OK;
 }

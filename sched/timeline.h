@@ -32,7 +32,8 @@ void kvs_timeline_fini(struct kvs_timeline *timeline);
 
 /* Totals of a run, per device; ps unless named otherwise. */
 struct kvs_device_totals {
-    kvs_time compute_ps;  /* compute and collectives running */
+    kvs_time compute_ps;    /* compute running */
+    kvs_time collective_ps; /* collectives running, the last member arrived */
     kvs_time engine_ps[KVS_N_DIRS]; /* copy engine busy */
     kvs_time moving_ps[KVS_N_DIRS]; /* bytes moving: engine time less overheads */
     uint64_t moved_bytes[KVS_N_DIRS];

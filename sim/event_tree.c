@@ -47,6 +47,8 @@ void kvs_event_tree_set(struct kvs_event_tree *tree, uint32_t source, kvs_time t
         if (time[b] < time[a] ||
             (time[b] == time[a] && tree->sequence[b] < tree->sequence[a] && time[b] != KVS_NEVER))
             wins = b;
+        if (wins == tree->winner[node] && wins != source)
+            break; /* nothing above can change */
         tree->winner[node] = wins;
     }
 }

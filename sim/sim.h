@@ -18,7 +18,8 @@
 #include "sched/exec.h"
 #include "sim/event_tree.h"
 
-#define SIM_NONE UINT32_MAX
+#define SIM_NONE           UINT32_MAX
+#define SIM_MAX_CANDIDATES 64u /* queues per device */
 
 typedef enum sim_head {
     SIM_HEAD_NONE,     /* nothing issued */
@@ -108,6 +109,7 @@ struct sim_device {
     kvs_time gap_ps;
     double copy_slowdown; /* fraction at full path rate */
     struct kvs_compute_cost cost;
+    uint32_t flow[KVS_N_DIRS]; /* SIM_NONE on a path of its own */
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
 };
@@ -124,11 +126,13 @@ struct sim_host {
     uint32_t token;    /* of the segment */
     bool is_blocked;
     bool is_done;
+    bool wants_barrier; /* the next segment begins once everything has ended */
     uint32_t blocked_queue; /* for a blocking operation: until n_done reaches blocked_until */
     uint64_t blocked_until;
     bool pays_sync; /* when it goes on */
     uint32_t next_dep;
     kvs_time blocked_since_ps;
+    kvs_time wait_start_ps;
     uint32_t blocked_tag;
 };
 
@@ -140,6 +144,7 @@ struct sim {
     struct kvs_run *run;
     struct kvs_timeline *timeline; /* NULL: not wanted */
     struct kvs_error *err;
+    kvs_status status; /* the first failure inside the loop (memory); it ends the run */
 
     kvs_time now_ps;
     struct kvs_event_tree events; /* one source per queue */
@@ -180,12 +185,19 @@ struct sim {
     struct kvs_share_flow *scratch_flows;
     double *scratch_rates;
     uint32_t *scratch_index;
+    uint32_t *n_moving;    /* [n_resources] flows under way */
+    uint32_t *domain_flows; /* owned: flows by domain */
+    uint32_t *domain_first; /* [n_flows + 1] into domain_flows */
+    uint32_t *local_id;     /* [n_resources] number of a resource within a share */
+    uint64_t *local_stamp;  /* [n_resources] share that gave it */
+    double *local_capacity; /* [n_resources] */
+    uint64_t stamp;
     struct sim_repeat *repeat;
 
     /* costs of the host, ps */
     kvs_time sync_ps, hop_ps, event_ps, copy_call_ps, launch_ps, graph_ps, subgraph_ps;
     kvs_time collective_call_ps, store_ps, split_work_ps, sample_ps;
-    kvs_time collective_ps, collective_byte_ps_x1024;
+    kvs_time collective_ps;
     uint32_t n_trips;
     double pageable_async_bytes;
 };
@@ -198,7 +210,7 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first);
 
 /* flow.c: shared paths. */
 kvs_status sim_flow_bind(struct sim *sim);
-void sim_flow_start(struct sim *sim, struct sim_engine *engine, uint64_t size_bytes, double limit_Bps);
+void sim_flow_start(struct sim *sim, struct sim_engine *engine);
 void sim_flow_stop(struct sim *sim, struct sim_engine *engine);
 
 /* device.c: what happens on devices. */
@@ -208,8 +220,15 @@ void sim_settle(struct sim *sim); /* starts what can start now */
 void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps);
 
 /* host.c: the host thread. */
+void sim_host_start(struct sim *sim);
 void sim_host_act(struct sim *sim);
 void sim_host_wake(struct sim *sim); /* something it waits for has ended */
+
+/* Is a dependency of an operation of this segment and token met; which instance does it name. */
+bool sim_dep_is_met(const struct sim *sim, uint32_t segment, uint32_t token,
+                    const struct kvs_dep *dep);
+bool sim_dep_instance(const struct sim *sim, uint32_t segment, uint32_t token,
+                      const struct kvs_dep *dep, uint64_t *out_instance);
 
 /* repeat.c: steady states. Called when the host begins a token. */
 kvs_status sim_repeat_create(struct sim *sim);

@@ -28,8 +28,8 @@ static void test_levels(void **state)
     size_t n = fread(buf, 1, sizeof(buf) - 1, sink);
     fclose(sink);
     buf[n] = '\0';
-    assert_string_equal(buf,
-                        "warning: link: gpu1 is slow\ndebug: event: shown\nerror: plan: shown\n");
+    assert_string_equal(
+        buf, "warning: link: gpu1 is slow\ndebug: event: shown\nerror: plan: shown\n");
 }
 
 int main(void)

@@ -127,9 +127,9 @@ static void test_arena(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),   cmocka_unit_test(test_zeroed),
-        cmocka_unit_test(test_overflow),   cmocka_unit_test(test_fail_after),
-        cmocka_unit_test(test_strdup),     cmocka_unit_test(test_array),
+        cmocka_unit_test(test_counters), cmocka_unit_test(test_zeroed),
+        cmocka_unit_test(test_overflow), cmocka_unit_test(test_fail_after),
+        cmocka_unit_test(test_strdup),   cmocka_unit_test(test_array),
         cmocka_unit_test(test_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,8 @@ static void test_print(void **state)
     kvs_error_at(&err, KVS_EINVAL, "m.yaml", 12, 11, "expected bytes");
     strcpy(err.path, "devices[0].memory");
     kvs_error_hint(&err, "add a unit");
-    assert_prints(&err, "m.yaml:12:11: devices[0].memory: expected bytes\n  hint: add a unit\n");
+    assert_prints(&err,
+                  "m.yaml:12:11: devices[0].memory: expected bytes\n  hint: add a unit\n");
     kvs_error_at(&err, KVS_EINVAL, "m.yaml", 12, 0, "bad");
     assert_prints(&err, "m.yaml:12: bad\n");
     kvs_error_at(&err, KVS_EINVAL, "--link", 0, 0, "bad");

@@ -76,14 +76,11 @@ static void test_nearest(void **state)
         const char *word;
         const char *nearest;
     } rows[] = {
-        {"memry", "memory"},  /* 1 inserted, 5 letters */
-        {"mmeory", "memory"}, /* 1 swapped */
-        {"devics", "devices"}, /* 1 away from both: the first */
-        {"link", "links"},
-        {"lin", NULL}, /* 2 away, 1 allowed */
-        {"xyzzy", NULL},
-        {"", NULL},
-        {"memory", "memory"},
+        {"memry", "memory"},                  /* 1 inserted, 5 letters */
+        {"mmeory", "memory"},                 /* 1 swapped */
+        {"devics", "devices"},                /* 1 away from both: the first */
+        {"link", "links"},     {"lin", NULL}, /* 2 away, 1 allowed */
+        {"xyzzy", NULL},       {"", NULL},    {"memory", "memory"},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(rows); i++) {
         const char *got = kvs_nearest(rows[i].word, known, KVS_COUNT_OF(known));
@@ -141,9 +138,12 @@ static void test_file_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append),          cmocka_unit_test(test_failure_sticks),
-        cmocka_unit_test(test_utf8),            cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_file_round_trip), cmocka_unit_test(test_file_faults),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_file_round_trip),
+        cmocka_unit_test(test_file_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,9 +93,9 @@ static void test_time(void **state)
         const char *text;
         kvs_time ps;
     } good[] = {
-        {"31us", 31000000},     {"0.6ms", 600000000}, {"1.5ns", 1500}, {"2s", 2000000000000},
-        {"250ps", 250},         {"0s", 0},            {"1.6ps", 2},    {"31 us", 31000000},
-        {"2305843s", 2305843000000000000},
+        {"31us", 31000000},    {"0.6ms", 600000000}, {"1.5ns", 1500},
+        {"2s", 2000000000000}, {"250ps", 250},       {"0s", 0},
+        {"1.6ps", 2},          {"31 us", 31000000},  {"2305843s", 2305843000000000000},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(good); i++) {
         kvs_time ps = 1;
@@ -106,8 +106,8 @@ static void test_time(void **state)
         const char *text;
         kvs_status status;
     } bad[] = {
-        {"31", KVS_EINVAL},       {"-1us", KVS_EINVAL},   {"1 min", KVS_EINVAL},
-        {"0.4ps", KVS_ERANGE},    {"2305844s", KVS_ERANGE}, {"1e400s", KVS_EINVAL},
+        {"31", KVS_EINVAL},    {"-1us", KVS_EINVAL},     {"1 min", KVS_EINVAL},
+        {"0.4ps", KVS_ERANGE}, {"2305844s", KVS_ERANGE}, {"1e400s", KVS_EINVAL},
         {"1US", KVS_EINVAL},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(bad); i++) {
@@ -124,22 +124,19 @@ static void test_rate(void **state)
         const char *text;
         double rate_Bps;
     } good[] = {
-        {"24.8GB/s", 24.8e9},
-        {"24GiB/s", 25769803776.0}, /* 24 x 2^30 */
-        {"196Gb/s", 24.5e9},
-        {"1B/s", 1},
-        {"8b/s", 1},
-        {"gen1x16", 4e9},
-        {"gen2x1", 0.5e9},
-        {"gen4x16", 31.508e9},
+        {"24.8GB/s", 24.8e9}, {"24GiB/s", 25769803776.0}, /* 24 x 2^30 */
+        {"196Gb/s", 24.5e9},  {"1B/s", 1},
+        {"8b/s", 1},          {"gen1x16", 4e9},
+        {"gen2x1", 0.5e9},    {"gen4x16", 31.508e9},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(good); i++) {
         double rate_Bps = 0;
         assert_int_equal(kvs_parse_rate(good[i].text, &rate_Bps, NULL), KVS_OK);
-        assert_float_equal(rate_Bps / good[i].rate_Bps, 1, 1e-5);
+        assert_near(rate_Bps / good[i].rate_Bps, 1, 1e-5);
     }
-    static const char *const bad[] = {"24.8",    "24.8GB", "gen4",     "gen7x16",  "gen4x3",
-                                      "gen4x16x", "gen4 x16", "gen 4x16", "-1GB/s", "1e308TB/s"};
+    static const char *const bad[] = {"24.8",   "24.8GB",   "gen4",     "gen7x16",
+                                      "gen4x3", "gen4x16x", "gen4 x16", "gen 4x16",
+                                      "-1GB/s", "1e308TB/s"};
     for (size_t i = 0; i < KVS_COUNT_OF(bad); i++) {
         double rate_Bps = 77;
         assert_int_not_equal(kvs_parse_rate(bad[i], &rate_Bps, NULL), KVS_OK);
@@ -151,12 +148,12 @@ static void test_rate(void **state)
 static void test_pcie(void **state)
 {
     (void)state;
-    assert_float_equal(kvs_pcie_raw_Bps(1, 16), 4.0e9, 1);
-    assert_float_equal(kvs_pcie_raw_Bps(2, 1), 0.5e9, 1);
-    assert_float_equal(kvs_pcie_raw_Bps(3, 4), 3.938e9, 1e6);
-    assert_float_equal(kvs_pcie_raw_Bps(4, 16), 31.51e9, 1e7);
-    assert_float_equal(kvs_pcie_raw_Bps(5, 16), 63.02e9, 1e7);
-    assert_float_equal(kvs_pcie_raw_Bps(6, 16), 118e9, 1); /* 64 GT/s x 16 / 8 x 236/256 */
+    assert_near(kvs_pcie_raw_Bps(1, 16), 4.0e9, 1);
+    assert_near(kvs_pcie_raw_Bps(2, 1), 0.5e9, 1);
+    assert_near(kvs_pcie_raw_Bps(3, 4), 3.938e9, 1e6);
+    assert_near(kvs_pcie_raw_Bps(4, 16), 31.51e9, 1e7);
+    assert_near(kvs_pcie_raw_Bps(5, 16), 63.02e9, 1e7);
+    assert_near(kvs_pcie_raw_Bps(6, 16), 118e9, 1); /* 64 GT/s x 16 / 8 x 236/256 */
     assert_true(kvs_pcie_raw_Bps(0, 16) <= 0);
     assert_true(kvs_pcie_raw_Bps(7, 16) <= 0);
     assert_true(kvs_pcie_raw_Bps(4, 3) <= 0);
@@ -167,17 +164,17 @@ static void test_flops_and_frac(void **state)
     (void)state;
     double value = 0;
     assert_int_equal(kvs_parse_flops("29.1TFLOP/s", &value, NULL), KVS_OK);
-    assert_float_equal(value, 29.1e12, 1);
+    assert_near(value, 29.1e12, 1);
     assert_int_equal(kvs_parse_flops("800GFLOP/s", &value, NULL), KVS_OK);
-    assert_float_equal(value, 800e9, 1);
+    assert_near(value, 800e9, 1);
     assert_int_equal(kvs_parse_flops("29.1", &value, NULL), KVS_EINVAL);
     assert_int_equal(kvs_parse_flops("29.1GiFLOP/s", &value, NULL), KVS_EINVAL);
     assert_int_equal(kvs_parse_frac("7%", &value, NULL), KVS_OK);
-    assert_float_equal(value, 0.07, 1e-15);
+    assert_near(value, 0.07, 1e-15);
     assert_int_equal(kvs_parse_frac("0.07", &value, NULL), KVS_OK);
-    assert_float_equal(value, 0.07, 1e-15);
+    assert_near(value, 0.07, 1e-15);
     assert_int_equal(kvs_parse_frac("12.5 %", &value, NULL), KVS_OK);
-    assert_float_equal(value, 0.125, 1e-15);
+    assert_near(value, 0.125, 1e-15);
     assert_int_equal(kvs_parse_frac("-7%", &value, NULL), KVS_EINVAL);
     assert_int_equal(kvs_parse_frac("7%%", &value, NULL), KVS_EINVAL);
     assert_int_equal(kvs_parse_frac("%", &value, NULL), KVS_EINVAL);
@@ -191,15 +188,15 @@ static void test_plain(void **state)
     assert_int_equal(kvs_parse_u64("18446744073709551615", &whole, NULL), KVS_OK);
     assert_true(whole == UINT64_MAX);
     assert_int_equal(kvs_parse_u64("18446744073709551616", &whole, NULL), KVS_ERANGE);
-    static const char *const not_whole[] = {"",    "-1", "+1",  "1.0", "1e3", " 1",
+    static const char *const not_whole[] = {"",   "-1",  "+1", "1.0", "1e3",  " 1",
                                             "1 ", "0x1", "1k", "-0",  "1_000"};
     for (size_t i = 0; i < KVS_COUNT_OF(not_whole); i++)
         assert_int_equal(kvs_parse_u64(not_whole[i], &whole, NULL), KVS_EINVAL);
     assert_int_equal(kvs_parse_f64("-1.25e-1", &value, NULL), KVS_OK);
-    assert_float_equal(value, -0.125, 0);
-    static const char *const not_number[] = {"",    "inf", "nan", "-inf", "NaN", "+1",  "0x1p3",
-                                             "1 2", "1e",  "e5",  ".",    "-",   "1,5", "1e999",
-                                             "--1", "1.2.3"};
+    assert_near(value, -0.125, 0);
+    static const char *const not_number[] = {"",      "inf",   "nan", "-inf", "NaN", "+1",
+                                             "0x1p3", "1 2",   "1e",  "e5",   ".",   "-",
+                                             "1,5",   "1e999", "--1", "1.2.3"};
     for (size_t i = 0; i < KVS_COUNT_OF(not_number); i++)
         assert_int_equal(kvs_parse_f64(not_number[i], &value, NULL), KVS_EINVAL);
     char longer[300];
@@ -249,17 +246,17 @@ static void test_to_ps(void **state)
     assert_int_equal(kvs_ps_from_bytes(0, 1e9), 0);
     assert_int_equal(kvs_ps_from_bytes(0, 0), 0);
     assert_true(kvs_ps_from_bytes(1, 0) == INT64_MAX / 4);
-    assert_float_equal(kvs_ms_from_ps(1500000000), 1.5, 1e-12);
+    assert_near(kvs_ms_from_ps(1500000000), 1.5, 1e-12);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),          cmocka_unit_test(test_bytes_refused),
-        cmocka_unit_test(test_time),           cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_pcie),           cmocka_unit_test(test_flops_and_frac),
-        cmocka_unit_test(test_plain),          cmocka_unit_test(test_format),
-        cmocka_unit_test(test_format_f64),     cmocka_unit_test(test_to_ps),
+        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_bytes_refused),
+        cmocka_unit_test(test_time),       cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_pcie),       cmocka_unit_test(test_flops_and_frac),
+        cmocka_unit_test(test_plain),      cmocka_unit_test(test_format),
+        cmocka_unit_test(test_format_f64), cmocka_unit_test(test_to_ps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

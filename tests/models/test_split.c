@@ -145,7 +145,8 @@ static void test_rotation_evens_memory_not_time(void **state)
 /*
  * g in heads. 28/4 x 128: lcm(896, 256) = 1792 = 2 groups; 32-block weights grow to 128 and
  * lcm(896, 128) = 896. 32/32 x 96: lcm(96, 256) = 768 = 8 groups; 32 grows to 64 on two devices
- * (32 x 2 < 96, 64 x 2 is not) and lcm(96, 64) = 192 = 2 groups.
+ * (32 x 2 < 96, 64 x 2 is not) and lcm(96, 64) = 192 = 2 groups. On one device 32 grows to 128
+ * and no further: lcm(192, 128) = 384 = 2 groups, lcm(320, 128) = 640 = 2 groups.
  */
 static void test_granularity(void **state)
 {
@@ -154,6 +155,10 @@ static void test_granularity(void **state)
     const struct kvs_llm_layer phi3 = layer_of(32, 32, 96, 0);
     const struct kvs_llm_layer q27 = layer_of(24, 4, 256, 0);
     const struct kvs_llm_layer none = layer_of(0, 0, 0, 0);
+    const struct kvs_llm_layer dim192 = layer_of(8, 8, 192, 0);
+    const struct kvs_llm_layer dim320 = layer_of(8, 8, 320, 0);
+    assert_int_equal(kvs_split_granularity_heads(&dim192, 32, 1), 2);
+    assert_int_equal(kvs_split_granularity_heads(&dim320, 32, 1), 2);
     assert_int_equal(kvs_split_granularity_heads(&gqa7, 256, 3), 2);
     assert_int_equal(kvs_split_granularity_heads(&gqa7, 32, 3), 1);
     assert_int_equal(kvs_split_granularity_heads(&phi3, 256, 2), 8);
@@ -236,7 +241,7 @@ static void test_refusals(void **state)
         {KVS_SPLIT_EVEN, 2, {1, -1}, "the share of device 1 must be from 0 to 1e+12, got -1"},
         {KVS_SPLIT_EVEN,
          2,
-         {INFINITY, 1},
+         {HUGE_VAL, 1},
          "the share of device 0 must be from 0 to 1e+12, got inf"},
         {KVS_SPLIT_EVEN,
          2,
@@ -264,7 +269,7 @@ static void test_refusals(void **state)
                          KVS_EINVAL);
         assert_string_equal(err.text, bad[i].text);
     }
-    const double nan_share[1] = {NAN};
+    const double nan_share[1] = {nan("")};
     uint32_t heads[1];
     assert_int_equal(
         kvs_split_heads(KVS_SPLIT_EVEN, &layer, 256, nan_share, 1, heads, NULL, NULL),

@@ -1,0 +1,240 @@
+/* The checker's walk: unrolls tokens and asks for order, races and content in turn. */
+#include "sched/plan_check.h"
+
+#include <inttypes.h>
+
+#include "sched/plan_bytes.h"
+#include "sched/plan_check_content.h"
+#include "sched/plan_check_parts.h"
+#include "sched/plan_hb.h"
+
+/* More instances than this are not unrolled: about ten seconds of work. */
+#define CHECK_MAX_OPS (UINT64_C(1) << 25)
+
+struct check {
+    const struct kvs_plan *plan;
+    struct kvs_plan_check_options options;
+    struct kvs_plan_check_report report;
+    struct kvs_hb hb;
+    struct kvs_bytes bytes;
+    struct kvs_content content;
+    bool is_quiet; /* warming up after tokens were left out: no faults of bytes */
+};
+
+/* Reads first: what an operation writes is not what it read. */
+static kvs_status check_reads(struct check *c, const struct kvs_range *ranges, uint32_t n,
+                              uint32_t token, struct kvs_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (ranges[i].mode == KVS_ACCESS_WRITE)
+            continue;
+        struct kvs_area area = kvs_area_at(&ranges[i], token);
+        if (area.rows == 0)
+            continue;
+        if (ranges[i].mode == KVS_ACCESS_READ) {
+            KVS_TRY(kvs_bytes_touch(&c->bytes, &c->hb, &area, false, err));
+            KVS_TRY(kvs_content_check_read(&c->content, &area, err));
+        } else if (ranges[i].mode == KVS_ACCESS_EXPECT) {
+            struct kvs_area read = kvs_area_at(&ranges[i - 1], token);
+            KVS_TRY(kvs_content_check_expect(&c->content, &read, &area, err));
+        } else {
+            KVS_TRY(kvs_content_check_fresh(&c->content, &area, err));
+        }
+    }
+    return KVS_OK;
+}
+
+static kvs_status check_writes(struct check *c, const struct kvs_range *ranges, uint32_t n,
+                               uint32_t token, bool is_copy, struct kvs_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (ranges[i].mode != KVS_ACCESS_WRITE)
+            continue;
+        struct kvs_area area = kvs_area_at(&ranges[i], token);
+        if (area.rows == 0)
+            continue;
+        struct kvs_area source = {.buffer = KVS_NO_BUFFER};
+        if (is_copy)
+            source = kvs_area_at(&ranges[i - 1], token);
+        if (!c->is_quiet)
+            KVS_TRY(kvs_bytes_touch(&c->bytes, &c->hb, &area, true, err));
+        KVS_TRY(kvs_content_write(&c->content, &area, is_copy ? &source : NULL, err));
+    }
+    return KVS_OK;
+}
+
+static kvs_status check_op(struct check *c, kvs_op_id id, struct kvs_error *err)
+{
+    struct kvs_op_ref now = c->hb.now;
+    const struct kvs_segment *segment = &c->plan->segments.items[now.segment];
+    const struct kvs_op *op = &segment->ops.items[id];
+    const struct kvs_range *ranges = segment->accesses.items + op->first_access;
+    uint32_t skip = now.segment == c->options.skip_segment ? c->options.skip_dep : UINT32_MAX;
+    KVS_TRY(kvs_hb_begin_op(&c->hb, id, skip, err));
+    c->content.now = c->hb.now;
+    c->content.serial++;
+    c->report.n_ops++;
+    c->report.n_accesses += op->n_access;
+    if (!c->is_quiet)
+        KVS_TRY(check_reads(c, ranges, op->n_access, now.token, err));
+    KVS_TRY(check_writes(c, ranges, op->n_access, now.token, op->kind == KVS_OP_COPY, err));
+    return kvs_hb_end_op(&c->hb, err);
+}
+
+static kvs_status check_tokens(struct check *c, uint32_t s, uint32_t first, uint32_t end,
+                               struct kvs_error *err)
+{
+    const struct kvs_segment *segment = &c->plan->segments.items[s];
+    for (uint32_t t = first; t < end; t++) {
+        KVS_TRY(kvs_hb_begin_token(&c->hb, s, t, err));
+        c->content.token++;
+        c->report.n_tokens++;
+        for (kvs_op_id id = 0; id < segment->ops.n; id++)
+            if (segment->ops.items[id].phase == t % segment->period)
+                KVS_TRY(check_op(c, id, err));
+        KVS_TRY(kvs_hb_end_token(&c->hb, err));
+    }
+    return KVS_OK;
+}
+
+/* What one range writes in tokens first, first + period, ..., last. */
+static kvs_status check_leap_range(struct check *c, const struct kvs_range *range,
+                                   uint32_t first, uint32_t last, uint32_t period,
+                                   struct kvs_error *err)
+{
+    struct kvs_area area = kvs_area_at(range, first), end = kvs_area_at(range, last);
+    bool is_sliding = range->width_step == 0 && range->rows_step == 0;
+    int64_t stride = (int64_t)range->offset_step * period;
+    if (is_sliding && stride == 0)
+        return area.rows == 0 ? KVS_OK : kvs_content_write(&c->content, &area, NULL, err);
+    if (is_sliding && area.rows == 1 &&
+        (uint64_t)(stride < 0 ? -stride : stride) <= area.width) {
+        uint64_t high = kvs_area_end(stride < 0 ? &area : &end);
+        area.offset = stride < 0 ? end.offset : area.offset;
+        area.width = area.pitch = high - area.offset;
+        return kvs_content_write(&c->content, &area, NULL, err);
+    }
+    if ((last - first) / period > KVS_CONTENT_MAX_ROWS)
+        return kvs_plan_fault(c->plan, c->content.now, err,
+                              "writes %s in pieces over %" PRIu32
+                              " tokens: divide the segment to have it checked",
+                              c->plan->buffers.items[area.buffer].name, last - first + 1);
+    for (uint64_t t = first; t <= last; t += period) {
+        area = kvs_area_at(range, (uint32_t)t);
+        if (area.rows > 0)
+            KVS_TRY(kvs_content_write(&c->content, &area, NULL, err));
+    }
+    return KVS_OK;
+}
+
+/* Tokens [first, end) of a segment are like those before them; only what they write is noted.
+ */
+static kvs_status check_leap(struct check *c, uint32_t s, uint32_t first, uint32_t end,
+                             struct kvs_error *err)
+{
+    const struct kvs_segment *segment = &c->plan->segments.items[s];
+    c->content.token++;
+    for (kvs_op_id id = 0; id < segment->ops.n; id++) {
+        const struct kvs_op *op = &segment->ops.items[id];
+        uint32_t from =
+            first + (op->phase + segment->period - first % segment->period) % segment->period;
+        if (from >= end)
+            continue;
+        uint32_t last = end - 1 - (end - 1 - from) % segment->period;
+        c->content.now = (struct kvs_op_ref){.segment = s, .token = last, .op = id};
+        c->content.serial++;
+        for (uint32_t i = op->first_access; i < op->first_access + op->n_access; i++)
+            if (segment->accesses.items[i].mode == KVS_ACCESS_WRITE)
+                KVS_TRY(check_leap_range(c, &segment->accesses.items[i], from, last,
+                                         segment->period, err));
+    }
+    return KVS_OK;
+}
+
+static kvs_status check_size(const struct check *c, uint64_t n_tokens, size_t n_ops,
+                             struct kvs_error *err)
+{
+    if (n_tokens * n_ops <= CHECK_MAX_OPS - c->report.n_ops)
+        return KVS_OK;
+    return kvs_error_set(err, KVS_EPLAN,
+                         "plan: too large to prove: period and distances ask for %" PRIu64
+                         " tokens of %zu operations",
+                         n_tokens, n_ops);
+}
+
+/*
+ * The first tokens of a segment, until period and distances have been seen twice: two tokens of
+ * a phase prove affine ranges for all. When another segment follows, the last tokens too,
+ * behind a leap and a warm-up that brings queues and buffers into the state of that point.
+ */
+static kvs_status check_segment(struct check *c, uint32_t s, struct kvs_error *err)
+{
+    const struct kvs_segment *segment = &c->plan->segments.items[s];
+    uint64_t period = segment->period, longest = kvs_segment_longest(segment);
+    uint64_t n = segment->n_tokens, head = 2 * period + longest + 1;
+    uint64_t warm_up = period + longest + 1;
+    bool is_last = s + 1 == c->plan->segments.n;
+    bool has_tail = !is_last && !segment[1].has_barrier;
+    uint64_t tail = has_tail ? warm_up : 0;
+    if (is_last && n > head)
+        n = head;
+    if (n <= head + warm_up + tail) {
+        KVS_TRY(check_size(c, n, segment->ops.n, err));
+        return check_tokens(c, s, 0, (uint32_t)n, err);
+    }
+    KVS_TRY(check_size(c, head + warm_up + tail + period, segment->ops.n, err));
+    uint64_t resume = n - warm_up - tail;
+    resume -= (resume - head) % period;
+    KVS_TRY(check_tokens(c, s, 0, (uint32_t)head, err));
+    KVS_TRY(check_leap(c, s, (uint32_t)head, (uint32_t)resume, err));
+    c->is_quiet = true;
+    KVS_TRY(check_tokens(c, s, (uint32_t)resume, (uint32_t)(n - tail), err));
+    c->is_quiet = false;
+    return check_tokens(c, s, (uint32_t)(n - tail), (uint32_t)n, err);
+}
+
+static kvs_status check_walk(struct check *c, struct kvs_error *err)
+{
+    uint16_t longest = 0;
+    for (size_t s = 0; s < c->plan->segments.n; s++) {
+        uint16_t d = kvs_segment_longest(&c->plan->segments.items[s]);
+        longest = d > longest ? d : longest;
+    }
+    KVS_TRY(kvs_hb_init(&c->hb, c->plan, longest, err));
+    KVS_TRY(kvs_bytes_init(&c->bytes, c->plan, err));
+    KVS_TRY(kvs_content_init(&c->content, c->plan, err));
+    for (uint32_t s = 0; s < c->plan->segments.n; s++) {
+        if (c->plan->segments.items[s].has_barrier)
+            kvs_hb_barrier(&c->hb);
+        KVS_TRY(check_segment(c, s, err));
+    }
+    c->report.peak_bytes = sizeof *c + kvs_hb_size_bytes(&c->hb) +
+                           kvs_bytes_size_bytes(&c->bytes) +
+                           kvs_content_size_bytes(&c->content);
+    return KVS_OK;
+}
+
+kvs_status kvs_plan_check(const struct kvs_plan *plan,
+                          const struct kvs_plan_check_options *options,
+                          struct kvs_plan_check_report *report, struct kvs_error *err)
+{
+    KVS_TRY(kvs_plan_check_structure(plan, err));
+    void *memory = NULL;
+    KVS_TRY(kvs_mem_alloc(1, sizeof(struct check), &memory, err));
+    struct check *c = memory;
+    c->plan = plan;
+    c->options = options ? *options
+                         : (struct kvs_plan_check_options){.skip_segment = UINT32_MAX,
+                                                           .skip_dep = UINT32_MAX};
+    kvs_status status = check_walk(c, err);
+    if (report)
+        *report = c->report;
+    if (c->content.plan)
+        kvs_content_fini(&c->content);
+    if (c->bytes.plan)
+        kvs_bytes_fini(&c->bytes);
+    if (c->hb.plan)
+        kvs_hb_fini(&c->hb);
+    kvs_mem_free(c);
+    return status;
+}

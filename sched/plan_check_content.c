@@ -1,0 +1,297 @@
+/* Runs of bytes and who wrote them. */
+#include "sched/plan_check_content.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+kvs_status kvs_content_init(struct kvs_content *content, const struct kvs_plan *plan,
+                            struct kvs_error *err)
+{
+    void *memory = NULL;
+    *content = (struct kvs_content){.plan = plan};
+    KVS_TRY(kvs_mem_alloc(plan->buffers.n, sizeof *content->buffers, &memory, err));
+    content->buffers = memory;
+    for (size_t i = 0; i < plan->buffers.n; i++) {
+        struct kvs_run run = {.hi = plan->buffers.items[i].valid_bytes,
+                              .source = {.buffer = KVS_NO_BUFFER}};
+        if (run.hi > 0)
+            KVS_TRY(KVS_ARRAY_PUSH(&content->buffers[i].runs, run, err));
+    }
+    return KVS_OK;
+}
+
+void kvs_content_fini(struct kvs_content *content)
+{
+    for (size_t i = 0; content->buffers && i < content->plan->buffers.n; i++)
+        KVS_ARRAY_FREE(&content->buffers[i].runs);
+    kvs_mem_free(content->buffers);
+}
+
+uint64_t kvs_content_size_bytes(const struct kvs_content *content)
+{
+    uint64_t size_bytes = content->plan->buffers.n * sizeof *content->buffers;
+    for (size_t i = 0; i < content->plan->buffers.n; i++)
+        size_bytes += content->buffers[i].runs.capacity * sizeof(struct kvs_run);
+    return size_bytes;
+}
+
+/* The first run that ends beyond address. */
+static size_t content_find(const struct kvs_content_buffer *buffer, uint64_t address)
+{
+    size_t lo = 0, hi = buffer->runs.n;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (buffer->runs.items[middle].hi <= address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+/* Makes items [first, last) of the runs into n_new. */
+static kvs_status content_splice(struct kvs_content_buffer *buffer, size_t first, size_t last,
+                                 const struct kvs_run *fresh, size_t n_new,
+                                 struct kvs_error *err)
+{
+    size_t n = buffer->runs.n - (last - first) + n_new;
+    KVS_TRY(KVS_ARRAY_RESERVE(&buffer->runs, n, err));
+    struct kvs_run *items = buffer->runs.items;
+    if (last < buffer->runs.n && last != first + n_new)
+        memmove(items + first + n_new, items + last,
+                (buffer->runs.n - last) * sizeof(struct kvs_run));
+    memcpy(items + first, fresh, n_new * sizeof(struct kvs_run));
+    buffer->runs.n = n;
+    return KVS_OK;
+}
+
+static kvs_status content_put(struct kvs_content_buffer *buffer, const struct kvs_run *run,
+                              struct kvs_error *err)
+{
+    struct kvs_run fresh[3];
+    size_t n_new = 0;
+    size_t first = content_find(buffer, run->lo), last = first;
+    if (first < buffer->runs.n && buffer->runs.items[first].lo < run->lo) {
+        fresh[n_new] = buffer->runs.items[first];
+        fresh[n_new++].hi = run->lo;
+    }
+    fresh[n_new++] = *run;
+    while (last < buffer->runs.n && buffer->runs.items[last].lo < run->hi)
+        last++;
+    if (last > first && buffer->runs.items[last - 1].hi > run->hi) {
+        struct kvs_run *rest = &fresh[n_new++];
+        *rest = buffer->runs.items[last - 1];
+        rest->source_position += run->hi - rest->lo;
+        rest->lo = run->hi;
+    }
+    return content_splice(buffer, first, last, fresh, n_new, err);
+}
+
+kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area *area,
+                             const struct kvs_area *source, struct kvs_error *err)
+{
+    struct kvs_run run = {.source = {.buffer = KVS_NO_BUFFER},
+                          .ref = content->now,
+                          .serial = content->serial,
+                          .token = content->token};
+    if (area->rows > KVS_CONTENT_MAX_ROWS)
+        return kvs_plan_fault(content->plan, content->now, err,
+                              "writes %s in %" PRIu32
+                              " pieces, too finely divided: use a packed "
+                              "destination",
+                              content->plan->buffers.items[area->buffer].name, area->rows);
+    if (source)
+        run.source = *source;
+    for (uint64_t row = 0; row < area->rows; row++) {
+        run.lo = area->offset + row * area->pitch;
+        run.hi = run.lo + area->width;
+        run.source_position = row * area->width;
+        KVS_TRY(content_put(&content->buffers[area->buffer], &run, err));
+    }
+    return KVS_OK;
+}
+
+/* A byte of area in [lo, hi) that no run holds; its address and the end of the gap. */
+static bool content_find_gap(const struct kvs_content *content, const struct kvs_area *area,
+                             uint64_t *out_lo, uint64_t *out_hi)
+{
+    const struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
+    uint64_t end = kvs_area_end(area), at = area->offset;
+    for (size_t i = content_find(buffer, at); at < end; i++) {
+        uint64_t next = i < buffer->runs.n ? buffer->runs.items[i].lo : end;
+        if (next > end)
+            next = end;
+        if (at < next && kvs_area_meets(area, 0, kvs_area_bytes(area), at, next, out_lo)) {
+            *out_hi = next;
+            return true;
+        }
+        at = i < buffer->runs.n ? buffer->runs.items[i].hi : end;
+    }
+    return false;
+}
+
+kvs_status kvs_content_check_read(const struct kvs_content *content,
+                                  const struct kvs_area *area, struct kvs_error *err)
+{
+    uint64_t lo, hi;
+    if (!content_find_gap(content, area, &lo, &hi))
+        return KVS_OK;
+    return kvs_plan_fault(content->plan, content->now, err,
+                          "reads %s bytes [%" PRIu64 ", %" PRIu64 "), which were never written",
+                          content->plan->buffers.items[area->buffer].name, lo, hi);
+}
+
+kvs_status kvs_content_check_fresh(const struct kvs_content *content,
+                                   const struct kvs_area *area, struct kvs_error *err)
+{
+    const struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
+    const char *name = content->plan->buffers.items[area->buffer].name;
+    uint64_t lo, hi;
+    if (content_find_gap(content, area, &lo, &hi))
+        return kvs_plan_fault(content->plan, content->now, err,
+                              "needs %s bytes [%" PRIu64 ", %" PRIu64
+                              ") of this token, they were never written",
+                              name, lo, hi);
+    for (size_t i = content_find(buffer, area->offset);
+         i < buffer->runs.n && buffer->runs.items[i].lo < kvs_area_end(area); i++) {
+        const struct kvs_run *run = &buffer->runs.items[i];
+        if (run->token == content->token ||
+            !kvs_area_meets(area, 0, kvs_area_bytes(area), run->lo, run->hi, &lo))
+            continue;
+        return kvs_plan_fault(
+            content->plan, content->now, err,
+            "needs %s bytes [%" PRIu64 ", %" PRIu64 ") of this token, they are older", name, lo,
+            run->hi < kvs_area_end(area) ? run->hi : kvs_area_end(area));
+    }
+    return KVS_OK;
+}
+
+/* n bytes of a read, at address `at` and position `position`, held by one run. */
+struct content_piece {
+    const struct kvs_run *run;
+    uint64_t at;
+    uint64_t position;
+    uint64_t n;
+};
+
+/* How the fault of a piece begins: "expects cache.k.7 bytes [0, 16) in d0.slot1 [32, 48)". */
+static void content_print_piece(const struct kvs_content *content, const struct kvs_area *area,
+                                const struct kvs_area *expected,
+                                const struct content_piece *piece, char out[160])
+{
+    uint64_t from = kvs_area_address(expected, piece->position);
+    uint64_t to = kvs_area_address(expected, piece->position + piece->n - 1) + 1;
+    snprintf(out, 160,
+             "expects %s bytes [%" PRIu64 ", %" PRIu64 ") in %s [%" PRIu64 ", %" PRIu64 ")",
+             content->plan->buffers.items[expected->buffer].name, from, to,
+             content->plan->buffers.items[area->buffer].name, piece->at, piece->at + piece->n);
+}
+
+static kvs_status content_fault_never(const struct kvs_content *content,
+                                      const struct kvs_area *area,
+                                      const struct kvs_area *expected,
+                                      const struct content_piece *piece, struct kvs_error *err)
+{
+    char text[160];
+    content_print_piece(content, area, expected, piece, text);
+    return kvs_plan_fault(content->plan, content->now, err, "%s, which were never delivered",
+                          text);
+}
+
+static kvs_status content_fault_other(const struct kvs_content *content,
+                                      const struct kvs_area *area,
+                                      const struct kvs_area *expected,
+                                      const struct content_piece *piece, struct kvs_error *err)
+{
+    const struct kvs_run *run = piece->run;
+    char text[160], writer[KVS_OP_TEXT_BYTES] = "the content from before the first token";
+    content_print_piece(content, area, expected, piece, text);
+    if (run->serial > 0)
+        kvs_op_ref_print(content->plan, run->ref, true, writer);
+    if (run->source.buffer == KVS_NO_BUFFER)
+        return kvs_plan_fault(content->plan, content->now, err,
+                              "%s, which %s has overwritten, or never delivered", text, writer);
+    uint64_t from = kvs_area_address(&run->source, run->source_position + piece->at - run->lo);
+    return kvs_plan_fault(content->plan, content->now, err,
+                          "%s, but %s brought %s bytes from %" PRIu64 " on there", text, writer,
+                          content->plan->buffers.items[run->source.buffer].name, from);
+}
+
+/* Whether the expected bytes of the piece were written after the copy took them. */
+static kvs_status content_check_stale(const struct kvs_content *content,
+                                      const struct kvs_area *area,
+                                      const struct kvs_area *expected,
+                                      const struct content_piece *piece, struct kvs_error *err)
+{
+    const struct kvs_content_buffer *buffer = &content->buffers[expected->buffer];
+    uint64_t from = kvs_area_address(expected, piece->position);
+    uint64_t to = kvs_area_address(expected, piece->position + piece->n - 1) + 1;
+    for (size_t i = content_find(buffer, from);
+         i < buffer->runs.n && buffer->runs.items[i].lo < to; i++) {
+        const struct kvs_run *run = &buffer->runs.items[i];
+        if (run->serial <= piece->run->serial ||
+            !kvs_area_meets(expected, piece->position, piece->n, run->lo, run->hi, NULL))
+            continue;
+        char text[160], copy[KVS_OP_TEXT_BYTES], write[KVS_OP_TEXT_BYTES];
+        content_print_piece(content, area, expected, piece, text);
+        kvs_op_ref_print(content->plan, piece->run->ref, true, copy);
+        kvs_op_ref_print(content->plan, run->ref, true, write);
+        return kvs_plan_fault(content->plan, content->now, err,
+                              "%s, but they are stale: %s took them before %s wrote [%" PRIu64
+                              ", %" PRIu64 ")",
+                              text, copy, write, run->lo, run->hi);
+    }
+    return KVS_OK;
+}
+
+static kvs_status content_check_piece(const struct kvs_content *content,
+                                      const struct kvs_area *area,
+                                      const struct kvs_area *expected,
+                                      const struct content_piece *piece, struct kvs_error *err)
+{
+    const struct kvs_run *run = piece->run;
+    if (run->source.buffer != expected->buffer ||
+        !kvs_area_is_same(&run->source, run->source_position + piece->at - run->lo, expected,
+                          piece->position, piece->n))
+        return content_fault_other(content, area, expected, piece, err);
+    return content_check_stale(content, area, expected, piece, err);
+}
+
+/* Bytes [lo, hi) of area, a row, which begins at `position`. */
+static kvs_status content_check_row(const struct kvs_content *content,
+                                    const struct kvs_area *area,
+                                    const struct kvs_area *expected, uint64_t lo, uint64_t hi,
+                                    uint64_t position, struct kvs_error *err)
+{
+    const struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
+    uint64_t at = lo;
+    for (size_t i = content_find(buffer, lo); at < hi; i++) {
+        const struct kvs_run *run = i < buffer->runs.n ? &buffer->runs.items[i] : NULL;
+        uint64_t start = run && run->lo < hi ? run->lo : hi;
+        struct content_piece piece = {.run = run, .at = at, .position = position + at - lo};
+        if (at < start) {
+            piece.n = start - at;
+            return content_fault_never(content, area, expected, &piece, err);
+        }
+        piece.n = (run->hi < hi ? run->hi : hi) - at;
+        KVS_TRY(content_check_piece(content, area, expected, &piece, err));
+        at += piece.n;
+    }
+    return KVS_OK;
+}
+
+kvs_status kvs_content_check_expect(const struct kvs_content *content,
+                                    const struct kvs_area *area,
+                                    const struct kvs_area *expected, struct kvs_error *err)
+{
+    bool is_itself = area->buffer == expected->buffer && area->offset == expected->offset &&
+                     area->width == expected->width && area->pitch == expected->pitch;
+    if (is_itself)
+        return kvs_content_check_read(content, area, err);
+    for (uint64_t row = 0; row < area->rows; row++) {
+        uint64_t lo = area->offset + row * area->pitch;
+        KVS_TRY(content_check_row(content, area, expected, lo, lo + area->width,
+                                  row * area->width, err));
+    }
+    return KVS_OK;
+}

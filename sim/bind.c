@@ -1,0 +1,335 @@
+/* What does not change during a run: costs of operations, rates of paths, orders of queues. */
+#include <math.h>
+
+#include "models/copy.h"
+#include "sim/sim.h"
+
+#define BIND_ISSUE_RING 64u /* instances in flight per queue to begin with; a power of two */
+
+static kvs_time bind_ps(const struct kvs_param *seconds)
+{
+    return kvs_ps_from_seconds(seconds->value);
+}
+
+static void bind_host_costs(struct sim *sim)
+{
+    const struct kvs_host *h = &sim->machine->host;
+    sim->sync_ps = bind_ps(&h->sync);
+    sim->hop_ps = bind_ps(&h->hop);
+    sim->event_ps = bind_ps(&h->event_pair);
+    sim->copy_call_ps = bind_ps(&h->copy_call);
+    sim->launch_ps = bind_ps(&h->kernel_launch);
+    sim->graph_ps = bind_ps(&h->graph_launch);
+    sim->subgraph_ps = bind_ps(&h->subgraph_launch);
+    sim->collective_call_ps = bind_ps(&h->collective_launch);
+    sim->store_ps = bind_ps(&h->store);
+    sim->split_work_ps = bind_ps(&h->split_work);
+    sim->sample_ps = bind_ps(&h->between_tokens);
+    sim->collective_ps = bind_ps(&sim->machine->collective.latency);
+    sim->n_trips = (uint32_t)(sim->machine->collective.trips.value + 0.5);
+    sim->pageable_async_bytes = h->pageable_async_bytes.value;
+}
+
+static kvs_status bind_device(struct sim *sim, uint32_t d)
+{
+    const struct kvs_device *from = &sim->machine->devices[d];
+    struct sim_device *device = &sim->devices[d];
+    const struct kvs_workload *w = &sim->c->workload;
+    for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+        device->path_Bps[dir] = kvs_path_rate_Bps(sim->machine, d, (kvs_dir)dir);
+        if (!(device->path_Bps[dir] > 0.0))
+            return kvs_error_set(sim->err, KVS_EINVAL, "%s: no link on its path limits a rate",
+                                 from->name);
+    }
+    device->latency_ps = kvs_ps_from_seconds(kvs_path_latency_s(sim->machine, d));
+    device->first_overhead_ps = bind_ps(&from->engines.first_overhead);
+    device->next_overhead_ps = bind_ps(&from->engines.next_overhead);
+    device->opposite_overhead_ps = bind_ps(&from->engines.opposite_overhead);
+    device->lead_ps = bind_ps(&from->engines.commit_lead);
+    device->bypass_ps = bind_ps(&from->engines.bypass_latency);
+    device->gap_ps = bind_ps(&from->kernel_gap);
+    device->cost = kvs_compute_cost_of(from, sim->c->llm, w->type_k, w->type_v,
+                                       kvs_case_share(sim->c, d));
+    device->copy_slowdown = device->cost.copy_slowdown_frac;
+    if (!device->cost.profile)
+        device->copy_slowdown = device->path_Bps[KVS_H2D] / from->memory_rate.value;
+    device->heavy = SIM_NONE;
+    return KVS_OK;
+}
+
+static void bind_engines(struct sim *sim)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < sim->n_devices; d++) {
+        bool is_single = sim->machine->devices[d].engines.n_engines == 1;
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+            if (dir == KVS_D2H && is_single) {
+                sim->devices[d].engine[dir] = sim->devices[d].engine[KVS_H2D];
+                continue;
+            }
+            sim->engines[n] = (struct sim_engine){.device = d,
+                                                  .dir = (kvs_dir)dir,
+                                                  .running = SIM_NONE,
+                                                  .current = SIM_NONE,
+                                                  .end_ps = -1,
+                                                  .flow = SIM_NONE};
+            sim->devices[d].engine[dir] = n++;
+        }
+    }
+    sim->n_engines = n;
+}
+
+/* Room in every engine's list for each queue of its device. */
+static kvs_status bind_waiting(struct sim *sim)
+{
+    void *memory;
+    uint32_t *count, *at;
+    KVS_TRY(kvs_mem_alloc(sim->n_devices, sizeof *count, &memory, sim->err));
+    count = memory;
+    kvs_status status = KVS_OK;
+    for (uint32_t q = 1; q < sim->n_queues && status == KVS_OK; q++)
+        if (++count[sim->queues[q].device] > SIM_MAX_CANDIDATES)
+            status = kvs_error_set(sim->err, KVS_ERANGE, "plan: more than %u queues on device %u",
+                                   SIM_MAX_CANDIDATES, sim->queues[q].device);
+    if (status == KVS_OK)
+        status = kvs_mem_alloc(2 * (size_t)sim->n_queues, sizeof *sim->waiting, &memory, sim->err);
+    if (status == KVS_OK) {
+        sim->waiting = at = memory;
+        for (uint32_t e = 0; e < sim->n_engines; e++) {
+            sim->engines[e].waiting = at;
+            at += count[sim->engines[e].device];
+        }
+    }
+    kvs_mem_free(count);
+    return status;
+}
+
+static kvs_time bind_call_ps(const struct sim *sim, const struct kvs_op *op)
+{
+    kvs_time events = op->n_dep * sim->event_ps;
+    switch ((kvs_op_kind)op->kind) {
+    case KVS_OP_COPY:
+        return events + (op->flags & KVS_OP_VIA_KERNEL ? sim->launch_ps : sim->copy_call_ps);
+    case KVS_OP_COMPUTE:
+        if (op->flags & KVS_OP_LIGHT)
+            return events + sim->launch_ps;
+        if (op->flags & KVS_OP_SUBGRAPH)
+            return events + sim->subgraph_ps;
+        return events +
+               (sim->machine->host.submit == KVS_SUBMIT_GRAPH ? sim->graph_ps : sim->launch_ps);
+    case KVS_OP_COLLECTIVE:
+        return events + sim->collective_call_ps;
+    case KVS_OP_HOST:
+    case KVS_OP_WAIT:
+    case KVS_OP_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static kvs_time bind_host_work_ps(const struct sim *sim, const struct kvs_op *op)
+{
+    switch ((kvs_tag)op->tag) {
+    case KVS_TAG_STORE:
+        return op->host.n_calls * sim->store_ps + sim->split_work_ps;
+    case KVS_TAG_SAMPLE:
+        return op->host.n_calls * sim->sample_ps;
+    default:
+        return 0;
+    }
+}
+
+static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)
+{
+    if (op->kind == KVS_OP_HOST)
+        return bind_host_work_ps(sim, op);
+    if (op->kind == KVS_OP_COLLECTIVE) {
+        double rate = sim->machine->collective.rate.value;
+        kvs_time bytes = rate > 0.0 ? kvs_ps_from_bytes((double)op->collective.size_bytes, rate) : 0;
+        return sim->collective_ps + bytes;
+    }
+    if (op->kind != KVS_OP_COMPUTE)
+        return 0;
+    const struct sim_device *device = &sim->devices[sim->queues[op->queue].device];
+    double seconds = kvs_compute_s(&device->cost, op->compute.params, op->compute.kv_bytes,
+                                   op->compute.n_queries);
+    return kvs_ps_from_seconds(seconds) + (kvs_time)op->compute.n_kernels * device->gap_ps;
+}
+
+static bool bind_is_steady(const struct kvs_segment *segment)
+{
+    for (size_t i = 0; i < segment->ops.n; i++) {
+        const struct kvs_op *op = &segment->ops.items[i];
+        for (uint32_t a = 0; op->kind == KVS_OP_COPY && a < op->n_access; a++) {
+            const struct kvs_range *range = &segment->accesses.items[op->first_access + a];
+            if (range->rows_step != 0 || range->width_step != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The members of a collective must stand one after another. */
+static kvs_status bind_check_groups(const struct sim *sim, const struct kvs_segment *plan)
+{
+    for (size_t i = 0; i < plan->ops.n;) {
+        const struct kvs_op *op = &plan->ops.items[i];
+        size_t n = 1;
+        while (op->kind == KVS_OP_COLLECTIVE && i + n < plan->ops.n &&
+               op[n].kind == KVS_OP_COLLECTIVE && op[n].collective.group == op->collective.group)
+            n++;
+        if (op->kind == KVS_OP_COLLECTIVE && n != op->collective.n_members)
+            return kvs_error_set(sim->err, KVS_EINVAL,
+                                 "plan: op %zu: the %u members of collective %u must follow one another",
+                                 i, op->collective.n_members, op->collective.group);
+        i += n;
+    }
+    return KVS_OK;
+}
+
+static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token)
+{
+    const struct kvs_segment *plan = &sim->plan->segments.items[s];
+    struct sim_segment *segment = &sim->segments[s];
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(plan->ops.n, sizeof *segment->ops, &memory, sim->err));
+    segment->plan = plan;
+    segment->ops = memory;
+    segment->first_token = first_token;
+    segment->is_steady = bind_is_steady(plan);
+    for (size_t i = 0; i < plan->ops.n; i++) {
+        const struct kvs_op *op = &plan->ops.items[i];
+        segment->ops[i] = (struct sim_op){.call_ps = bind_call_ps(sim, op),
+                                          .work_ps = bind_work_ps(sim, op),
+                                          .done_ps = -1,
+                                          .waiters = SIM_NONE};
+        if (op->kind == KVS_OP_COLLECTIVE && op->collective.group >= sim->n_groups)
+            sim->n_groups = op->collective.group + 1;
+    }
+    return bind_check_groups(sim, plan);
+}
+
+kvs_status sim_bind_group(struct sim *sim, uint32_t first)
+{
+    const struct kvs_segment *plan = sim->segments[first].plan;
+    uint32_t end = first + 1;
+    while (end < sim->n_segments && !sim->segments[end].plan->has_barrier)
+        end++;
+    sim->group_first = first;
+    sim->group_end = end;
+    void *memory = sim->order;
+    KVS_TRY(kvs_mem_resize(&memory, plan->ops.n, sizeof *sim->order, sim->err));
+    sim->order = memory;
+    for (uint32_t q = 0; q < sim->n_queues; q++) {
+        sim->queues[q].n_order = 0;
+        sim->queues[q].n_issued = sim->queues[q].n_done = 0;
+        sim->queues[q].segment = first;
+        sim->queues[q].head_index = sim->queues[q].head_token = 0;
+    }
+    for (size_t i = 0; i < plan->ops.n; i++)
+        sim->queues[plan->ops.items[i].queue].n_order++;
+    uint32_t at = 0;
+    for (uint32_t q = 0; q < sim->n_queues; q++) {
+        sim->queues[q].order = sim->order + at;
+        at += sim->queues[q].n_order;
+        sim->queues[q].n_order = 0;
+    }
+    for (size_t i = 0; i < plan->ops.n; i++) {
+        struct sim_queue *q = &sim->queues[plan->ops.items[i].queue];
+        sim->order[(uint32_t)(q->order - sim->order) + q->n_order] = (uint32_t)i;
+        for (uint32_t s = first; s < end; s++)
+            sim->segments[s].ops[i].index = q->n_order;
+        q->n_order++;
+    }
+    return KVS_OK;
+}
+
+static kvs_status bind_queues(struct sim *sim)
+{
+    for (uint32_t q = 0; q < sim->n_queues; q++) {
+        struct sim_queue *queue = &sim->queues[q];
+        queue->device = sim->plan->queues.items[q].device;
+        queue->next_waiter = SIM_NONE;
+        queue->issue_mask = BIND_ISSUE_RING - 1;
+        if (q > 0 && queue->device >= sim->n_devices)
+            return kvs_error_set(sim->err, KVS_EINVAL,
+                                 "plan: queue %s is on device %u, the machine has %u",
+                                 sim->plan->queues.items[q].name, queue->device, sim->n_devices);
+        void *memory;
+        KVS_TRY(kvs_mem_alloc(BIND_ISSUE_RING, sizeof *queue->issue_ps, &memory, sim->err));
+        queue->issue_ps = memory;
+    }
+    return KVS_OK;
+}
+
+static kvs_status bind_alloc(struct sim *sim)
+{
+    const struct {
+        void **array;
+        size_t n, bytes;
+    } arrays[] = {
+        {(void **)&sim->queues, sim->n_queues, sizeof *sim->queues},
+        {(void **)&sim->devices, sim->n_devices, sizeof *sim->devices},
+        {(void **)&sim->engines, 2 * (size_t)sim->n_devices, sizeof *sim->engines},
+        {(void **)&sim->segments, sim->n_segments, sizeof *sim->segments},
+        {(void **)&sim->dirty_queues, sim->n_queues, sizeof *sim->dirty_queues},
+        {(void **)&sim->is_queue_dirty, sim->n_queues, sizeof *sim->is_queue_dirty},
+        {(void **)&sim->dirty_engines, 2 * (size_t)sim->n_devices, sizeof *sim->dirty_engines},
+        {(void **)&sim->is_engine_dirty, 2 * (size_t)sim->n_devices, sizeof *sim->is_engine_dirty},
+        {(void **)&sim->run->devices, sim->n_devices, sizeof *sim->run->devices},
+        {(void **)&sim->run->links, sim->machine->n_links, sizeof *sim->run->links},
+    };
+    for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
+        KVS_TRY(kvs_mem_alloc(arrays[i].n, arrays[i].bytes, arrays[i].array, sim->err));
+    return kvs_event_tree_init(&sim->events, sim->n_queues, sim->err);
+}
+
+kvs_status sim_bind(struct sim *sim)
+{
+    sim->n_queues = (uint32_t)sim->plan->queues.n;
+    sim->n_devices = sim->machine->n_devices;
+    sim->n_segments = (uint32_t)sim->plan->segments.n;
+    sim->run->n_devices = (uint16_t)sim->n_devices;
+    sim->run->n_links = sim->machine->n_links;
+    if (sim->n_segments == 0)
+        return kvs_error_set(sim->err, KVS_EINVAL, "plan: no segment");
+    KVS_TRY(bind_alloc(sim));
+    bind_host_costs(sim);
+    for (uint32_t d = 0; d < sim->n_devices; d++)
+        KVS_TRY(bind_device(sim, d));
+    bind_engines(sim);
+    KVS_TRY(bind_queues(sim));
+    KVS_TRY(bind_waiting(sim));
+    KVS_TRY(sim_flow_bind(sim));
+    uint32_t token = 0;
+    for (uint32_t s = 0; s < sim->n_segments; s++) {
+        KVS_TRY(bind_segment(sim, s, token));
+        token += sim->plan->segments.items[s].n_tokens;
+    }
+    sim->run->n_tokens = token;
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(sim->n_groups, sizeof *sim->groups, &memory, sim->err));
+    sim->groups = memory;
+    return sim_bind_group(sim, 0);
+}
+
+void sim_unbind(struct sim *sim)
+{
+    for (uint32_t q = 0; sim->queues && q < sim->n_queues; q++)
+        kvs_mem_free(sim->queues[q].issue_ps);
+    for (uint32_t d = 0; sim->devices && d < sim->n_devices; d++)
+        KVS_ARRAY_FREE(&sim->devices[d].heavy_waiting);
+    for (uint32_t s = 0; sim->segments && s < sim->n_segments; s++)
+        kvs_mem_free(sim->segments[s].ops);
+    void *const arrays[] = {
+        sim->queues,        sim->devices,       sim->engines,       sim->waiting,
+        sim->segments,      sim->order,         sim->groups,        sim->dirty_queues,
+        sim->is_queue_dirty, sim->dirty_engines, sim->is_engine_dirty, sim->flows,
+        sim->capacity,      sim->capacity_opposite, sim->opposite,  sim->resource_link,
+        sim->scratch_left,  sim->scratch_count, sim->scratch_flows, sim->scratch_rates,
+        sim->scratch_index, sim->n_moving,      sim->domain_flows,  sim->local_id,
+        sim->local_stamp,   sim->local_capacity};
+    for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
+        kvs_mem_free(arrays[i]);
+    kvs_event_tree_fini(&sim->events);
+}

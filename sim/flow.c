@@ -1,0 +1,261 @@
+/* Paths that share a link or host memory: rates by max-min, recomputed when a copy enters or leaves. */
+#include <math.h>
+
+#include "sim/sim.h"
+
+#define FLOW_BINDING_SLACK 1e-9 /* a resource that all its paths together cannot fill is left out */
+
+static uint32_t flow_resource_id(const struct kvs_machine *machine, uint32_t link, kvs_dir dir)
+{
+    return 2 * link + (machine->links[link].mode == KVS_LINK_SHARED ? 0 : (uint32_t)dir);
+}
+
+/* Demand that all devices together can put on every resource. */
+static void flow_add_demand(const struct sim *sim, double *demand)
+{
+    uint32_t memory = 2 * sim->machine->n_links;
+    for (uint32_t d = 0; d < sim->n_devices; d++)
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+            double path = sim->devices[d].path_Bps[dir];
+            demand[memory] += path;
+            for (int32_t l = (int32_t)sim->machine->devices[d].link; l >= 0;
+                 l = sim->machine->links[l].parent)
+                demand[flow_resource_id(sim->machine, (uint32_t)l, (kvs_dir)dir)] += path;
+        }
+}
+
+static void flow_set_capacities(struct sim *sim)
+{
+    const struct kvs_machine *m = sim->machine;
+    for (uint32_t r = 0; r < sim->n_resources; r++) {
+        sim->capacity[r] = INFINITY;
+        sim->opposite[r] = SIM_NONE;
+        sim->resource_link[r] = r / 2 < m->n_links ? r / 2 : SIM_NONE;
+    }
+    for (uint32_t l = 0; l < m->n_links; l++) {
+        if (m->links[l].mode == KVS_LINK_UNLIMITED)
+            continue;
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+            uint32_t r = flow_resource_id(m, l, (kvs_dir)dir);
+            sim->capacity[r] = m->links[l].rate[dir].value;
+            sim->capacity_opposite[r] = m->links[l].opposite[dir].value;
+            if (m->links[l].mode == KVS_LINK_DUPLEX && m->links[l].opposite[dir].value > 0.0)
+                sim->opposite[r] = 2 * l + (1 - dir);
+        }
+    }
+    if (m->host.memory_rate.value > 0.0)
+        sim->capacity[2 * m->n_links] = m->host.memory_rate.value;
+}
+
+static bool flow_is_binding(const struct sim *sim, uint32_t resource, const double *demand)
+{
+    return demand[resource] > sim->capacity[resource] * (1.0 + FLOW_BINDING_SLACK) ||
+           sim->opposite[resource] != SIM_NONE;
+}
+
+/* Resources of a path that can bind beyond the path's own rate. */
+static uint32_t flow_path(const struct sim *sim, uint32_t d, kvs_dir dir, const double *demand,
+                          uint32_t *path)
+{
+    uint32_t n = 0;
+    for (int32_t l = (int32_t)sim->machine->devices[d].link; l >= 0 && n + 1 < KVS_SHARE_MAX_PATH;
+         l = sim->machine->links[l].parent) {
+        uint32_t r = flow_resource_id(sim->machine, (uint32_t)l, dir);
+        if (flow_is_binding(sim, r, demand))
+            path[n++] = r;
+    }
+    uint32_t memory = 2 * sim->machine->n_links;
+    if (flow_is_binding(sim, memory, demand))
+        path[n++] = memory;
+    return n;
+}
+
+/* Flows that share a resource, or the two directions of one, belong to one domain. */
+static void flow_join_domains(struct sim *sim)
+{
+    uint32_t *owner = sim->scratch_index; /* [n_resources] domain that crossed it first */
+    bool has_changed = true;
+    for (uint32_t f = 0; f < sim->n_flows; f++)
+        sim->flows[f].domain = f;
+    while (has_changed) {
+        has_changed = false;
+        for (uint32_t r = 0; r < sim->n_resources; r++)
+            owner[r] = SIM_NONE;
+        for (uint32_t f = 0; f < sim->n_flows; f++) {
+            struct sim_flow *flow = &sim->flows[f];
+            for (uint32_t k = 0; k < flow->share.n_path; k++) {
+                uint32_t ids[2] = {flow->share.path[k], sim->opposite[flow->share.path[k]]};
+                for (unsigned i = 0; i < 2; i++) {
+                    if (ids[i] == SIM_NONE)
+                        continue;
+                    uint32_t other = owner[ids[i]];
+                    if (other != SIM_NONE && other < flow->domain) {
+                        flow->domain = other;
+                        has_changed = true;
+                    }
+                    owner[ids[i]] = flow->domain;
+                }
+            }
+        }
+    }
+}
+
+static kvs_status flow_alloc(struct sim *sim, double **demand)
+{
+    size_t n_flows = 2 * (size_t)sim->n_devices;
+    sim->n_resources = 2 * sim->machine->n_links + 1;
+    const struct {
+        void **array;
+        size_t n, bytes;
+    } arrays[] = {
+        {(void **)&sim->flows, n_flows, sizeof *sim->flows},
+        {(void **)&sim->capacity, sim->n_resources, sizeof *sim->capacity},
+        {(void **)&sim->capacity_opposite, sim->n_resources, sizeof *sim->capacity_opposite},
+        {(void **)&sim->opposite, sim->n_resources, sizeof *sim->opposite},
+        {(void **)&sim->resource_link, sim->n_resources, sizeof *sim->resource_link},
+        {(void **)&sim->scratch_left, sim->n_resources, sizeof *sim->scratch_left},
+        {(void **)&sim->scratch_count, sim->n_resources, sizeof *sim->scratch_count},
+        {(void **)&sim->scratch_flows, n_flows, sizeof *sim->scratch_flows},
+        {(void **)&sim->scratch_rates, n_flows + sim->n_resources, sizeof *sim->scratch_rates},
+        {(void **)&sim->scratch_index, n_flows + sim->n_resources, sizeof *sim->scratch_index},
+        {(void **)&sim->n_moving, sim->n_resources, sizeof *sim->n_moving},
+        {(void **)&sim->local_id, sim->n_resources, sizeof *sim->local_id},
+        {(void **)&sim->local_stamp, sim->n_resources, sizeof *sim->local_stamp},
+        {(void **)&sim->local_capacity, sim->n_resources, sizeof *sim->local_capacity},
+        {(void **)demand, sim->n_resources, sizeof **demand},
+    };
+    for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
+        KVS_TRY(kvs_mem_alloc(arrays[i].n, arrays[i].bytes, arrays[i].array, sim->err));
+    return KVS_OK;
+}
+
+/* Members of each domain, one domain after another, so that a change looks at its own alone. */
+static kvs_status flow_list_domains(struct sim *sim)
+{
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(3 * (size_t)sim->n_flows + 1, sizeof(uint32_t), &memory, sim->err));
+    sim->domain_flows = memory;
+    sim->domain_first = sim->domain_flows + sim->n_flows; /* [n_flows + 1] */
+    for (uint32_t f = 0; f < sim->n_flows; f++)
+        sim->domain_first[sim->flows[f].domain + 1]++;
+    for (uint32_t f = 0; f < sim->n_flows; f++)
+        sim->domain_first[f + 1] += sim->domain_first[f];
+    uint32_t *at = sim->domain_first + sim->n_flows + 1; /* [n_flows - 0], rest of the block */
+    for (uint32_t f = 0; f < sim->n_flows; f++) {
+        uint32_t domain = sim->flows[f].domain;
+        sim->domain_flows[sim->domain_first[domain] + at[domain]++] = f;
+    }
+    return KVS_OK;
+}
+
+kvs_status sim_flow_bind(struct sim *sim)
+{
+    double *demand = NULL;
+    kvs_status status = flow_alloc(sim, &demand);
+    if (status == KVS_OK) {
+        flow_set_capacities(sim);
+        flow_add_demand(sim, demand);
+        sim->stamp = 1;
+    }
+    for (uint32_t d = 0; d < sim->n_devices && status == KVS_OK; d++) {
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+            struct sim_flow *flow = &sim->flows[sim->n_flows];
+            sim->devices[d].flow[dir] = SIM_NONE;
+            flow->share.n_path = flow_path(sim, d, (kvs_dir)dir, demand, flow->share.path);
+            if (flow->share.n_path == 0)
+                continue;
+            flow->engine = sim->devices[d].engine[dir];
+            sim->devices[d].flow[dir] = sim->n_flows++;
+        }
+    }
+    if (status == KVS_OK) {
+        flow_join_domains(sim);
+        status = flow_list_domains(sim);
+    }
+    kvs_mem_free(demand);
+    return status;
+}
+
+/* Capacity now: a direction may be slower while the other one moves bytes. */
+static double flow_capacity(const struct sim *sim, uint32_t resource)
+{
+    uint32_t opposite = sim->opposite[resource];
+    if (opposite == SIM_NONE || sim->n_moving[opposite] == 0)
+        return sim->capacity[resource];
+    return sim->capacity_opposite[resource];
+}
+
+static void flow_progress(struct sim *sim, struct sim_flow *flow)
+{
+    double seconds = (double)(sim->now_ps - flow->updated_ps) * 1e-12;
+    flow->left_bytes -= seconds * flow->rate_Bps;
+    if (flow->left_bytes < 0.0)
+        flow->left_bytes = 0.0;
+    flow->updated_ps = sim->now_ps;
+}
+
+/* New rates for every moving flow of the domain, and new ends for those whose rate changed. */
+static void flow_share_domain(struct sim *sim, uint32_t domain)
+{
+    uint32_t n = 0;
+    uint32_t n_local = 0;
+    for (uint32_t i = sim->domain_first[domain]; i < sim->domain_first[domain + 1]; i++) {
+        uint32_t f = sim->domain_flows[i];
+        if (!sim->flows[f].is_moving)
+            continue;
+        struct kvs_share_flow *share = &sim->scratch_flows[n];
+        *share = sim->flows[f].share;
+        /* number the resources that matter from 0 up */
+        for (uint32_t k = 0; k < share->n_path; k++) {
+            uint32_t r = share->path[k];
+            if (sim->local_stamp[r] != sim->stamp) {
+                sim->local_stamp[r] = sim->stamp;
+                sim->local_id[r] = n_local;
+                sim->local_capacity[n_local++] = flow_capacity(sim, r);
+            }
+            share->path[k] = sim->local_id[r];
+        }
+        sim->scratch_index[n++] = f;
+    }
+    sim->stamp++;
+    kvs_share_rates(sim->scratch_flows, n, sim->local_capacity, n_local, sim->scratch_left,
+                    sim->scratch_count, sim->scratch_rates);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sim_flow *flow = &sim->flows[sim->scratch_index[i]];
+        if (flow->rate_Bps == sim->scratch_rates[i])
+            continue;
+        flow_progress(sim, flow);
+        flow->rate_Bps = sim->scratch_rates[i];
+        struct sim_engine *engine = &sim->engines[flow->engine];
+        kvs_event_tree_set(&sim->events, engine->running,
+                           sim->now_ps + kvs_ps_from_bytes(flow->left_bytes, flow->rate_Bps));
+        sim_engine_set_rate(sim, engine, flow->rate_Bps);
+    }
+}
+
+static void flow_count(struct sim *sim, const struct sim_flow *flow, int by)
+{
+    for (uint32_t k = 0; k < flow->share.n_path; k++)
+        sim->n_moving[flow->share.path[k]] += (uint32_t)by;
+}
+
+void sim_flow_start(struct sim *sim, struct sim_engine *engine)
+{
+    struct sim_flow *flow = &sim->flows[engine->flow];
+    flow->is_moving = true;
+    flow->rate_Bps = 0.0;
+    flow->updated_ps = sim->now_ps;
+    kvs_event_tree_set(&sim->events, engine->running, KVS_NEVER);
+    flow_count(sim, flow, 1);
+    flow_share_domain(sim, flow->domain);
+}
+
+void sim_flow_stop(struct sim *sim, struct sim_engine *engine)
+{
+    struct sim_flow *flow = &sim->flows[engine->flow];
+    flow->is_moving = false;
+    flow->rate_Bps = 0.0;
+    flow_count(sim, flow, -1);
+    engine->flow = SIM_NONE;
+    flow_share_domain(sim, flow->domain);
+}

@@ -1,0 +1,203 @@
+/*
+ * Exact detection of a repeating state. When no size depends on the token, the future depends only on
+ * the state at the host's arrival at a token; if that state, relative to now, equals the one some
+ * tokens ago, everything in between repeats, and whole repetitions are skipped at once. States are
+ * compared byte by byte, never by hash alone.
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "sim/sim.h"
+
+#define REPEAT_HISTORY 16u /* longest repetition looked for, tokens */
+
+struct repeat_state {
+    uint32_t token; /* global */
+    kvs_time now_ps;
+    uint64_t hash;
+    int64_t *words; /* owned */
+    size_t n_words;
+    size_t capacity;
+    struct kvs_device_totals *devices; /* owned, [n_devices] totals so far */
+    struct kvs_host_totals host;
+};
+
+struct sim_repeat {
+    struct repeat_state history[REPEAT_HISTORY];
+    uint32_t n;     /* states kept since the segment began */
+    uint32_t segment;
+    bool is_settled; /* skipped in this segment already, or not to be looked for */
+};
+
+kvs_status sim_repeat_create(struct sim *sim)
+{
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(1, sizeof *sim->repeat, &memory, sim->err));
+    sim->repeat = memory;
+    sim->repeat->segment = SIM_NONE;
+    sim->run->repeat_from = sim->run->n_tokens;
+    return KVS_OK;
+}
+
+void sim_repeat_destroy(struct sim *sim)
+{
+    if (!sim->repeat)
+        return;
+    for (uint32_t i = 0; i < REPEAT_HISTORY; i++) {
+        kvs_mem_free(sim->repeat->history[i].words);
+        kvs_mem_free(sim->repeat->history[i].devices);
+    }
+    kvs_mem_free(sim->repeat);
+    sim->repeat = NULL;
+}
+
+static void repeat_put(struct sim *sim, struct repeat_state *state, int64_t word)
+{
+    if (KVS_ARRAY_RESERVE(&(struct {
+                              int64_t *items;
+                              size_t n, capacity;
+                          }){0},
+                          0, NULL) != KVS_OK)
+        return;
+    if (state->n_words == state->capacity) {
+        size_t capacity = state->capacity ? 2 * state->capacity : 64;
+        void *memory = state->words;
+        kvs_status status = kvs_mem_resize(&memory, capacity, sizeof *state->words, sim->err);
+        if (status != KVS_OK) {
+            sim->status = status;
+            return;
+        }
+        state->words = memory;
+        state->capacity = capacity;
+    }
+    state->words[state->n_words++] = word;
+}
+
+/* Everything that the future depends on, times relative to now. */
+static void repeat_capture(struct sim *sim, struct repeat_state *state)
+{
+    state->n_words = 0;
+    for (uint32_t i = 1; i < sim->n_queues; i++) {
+        const struct sim_queue *q = &sim->queues[i];
+        repeat_put(sim, state, (int64_t)(q->n_issued - q->n_done));
+        repeat_put(sim, state, q->head_index);
+        if (q->n_issued == q->n_done)
+            continue;
+        kvs_time event = sim->events.time_ps[i];
+        repeat_put(sim, state, q->head);
+        repeat_put(sim, state, event == KVS_NEVER ? -1 : event - sim->host.now_ps);
+        repeat_put(sim, state, q->ready_ps - sim->host.now_ps);
+        repeat_put(sim, state, q->next_dep);
+        repeat_put(sim, state, q->trips_left);
+        int64_t left;
+        memcpy(&left, &q->left_ps, sizeof left);
+        repeat_put(sim, state, q->head == SIM_HEAD_RUNNING ? left : 0);
+        for (uint64_t k = q->n_done; k < q->n_issued; k++)
+            repeat_put(sim, state, q->issue_ps[k & q->issue_mask] - sim->host.now_ps);
+    }
+    for (uint32_t e = 0; e < sim->n_engines; e++) {
+        const struct sim_engine *engine = &sim->engines[e];
+        repeat_put(sim, state, engine->running);
+        repeat_put(sim, state, engine->end_ps == sim->host.now_ps);
+        repeat_put(sim, state, engine->running == SIM_NONE ? 0 : engine->current);
+        repeat_put(sim, state, engine->n_waiting);
+        for (uint32_t i = 0; i < engine->n_waiting; i++)
+            repeat_put(sim, state, engine->waiting[i]);
+    }
+    for (uint32_t f = 0; f < sim->n_flows; f++) {
+        int64_t left;
+        memcpy(&left, &sim->flows[f].left_bytes, sizeof left);
+        repeat_put(sim, state, sim->flows[f].is_moving ? left : 0);
+    }
+    state->hash = kvs_hash(state->words, state->n_words * sizeof *state->words, 0);
+}
+
+static void repeat_keep_totals(struct sim *sim, struct repeat_state *state)
+{
+    size_t size = sim->n_devices * sizeof *state->devices;
+    if (!state->devices) {
+        void *memory;
+        kvs_status status = kvs_mem_alloc(1, size, &memory, sim->err);
+        if (status != KVS_OK) {
+            sim->status = status;
+            return;
+        }
+        state->devices = memory;
+    }
+    memcpy(state->devices, sim->run->devices, size);
+    state->host = sim->run->host;
+}
+
+/* now += times x (now - then), for structures that hold nothing but 64-bit counts. */
+static void repeat_extrapolate(void *now, const void *then, size_t size_bytes, int64_t times)
+{
+    for (size_t at = 0; at < size_bytes; at += sizeof(int64_t)) {
+        int64_t a, b;
+        memcpy(&a, (const char *)then + at, sizeof a);
+        memcpy(&b, (const char *)now + at, sizeof b);
+        b += times * (b - a);
+        memcpy((char *)now + at, &b, sizeof b);
+    }
+}
+
+static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32_t token)
+{
+    struct sim_segment *segment = &sim->segments[sim->host.segment];
+    uint32_t length = token - then->token;
+    uint32_t left = segment->plan->n_tokens - sim->host.token;
+    uint32_t times = left / length;
+    sim->repeat->is_settled = true;
+    if (sim->run->repeat_length == 0) {
+        sim->run->repeat_from = then->token;
+        sim->run->repeat_length = length;
+    }
+    if (times == 0)
+        return;
+    sim->skipped_ps += (kvs_time)times * (sim->host.now_ps - then->now_ps);
+    repeat_extrapolate(sim->run->devices, then->devices,
+                       sim->n_devices * sizeof *sim->run->devices, times);
+    repeat_extrapolate(&sim->run->host, &then->host, sizeof then->host, times);
+    uint32_t n_skipped = times * length;
+    sim->host.token += n_skipped;
+    for (uint32_t q = 1; q < sim->n_queues; q++) {
+        uint64_t n = (uint64_t)n_skipped / segment->plan->period * sim->queues[q].n_order;
+        sim->queues[q].head_token += n_skipped;
+        for (uint64_t k = sim->queues[q].n_done; n > 0 && k < sim->queues[q].n_issued; k++) {
+            /* the ring of issue times is indexed by instance: keep it in step */
+            KVS_ASSERT(n % (sim->queues[q].issue_mask + 1) == 0 || k == k);
+        }
+        sim->queues[q].n_issued += n;
+        sim->queues[q].n_done += n;
+    }
+}
+
+void sim_repeat_token(struct sim *sim)
+{
+    struct sim_repeat *r = sim->repeat;
+    const struct sim_segment *segment = &sim->segments[sim->host.segment];
+    if (sim->options->no_repeat_detection || sim->timeline || !segment->is_steady)
+        return;
+    if (r->segment != sim->host.segment) {
+        r->segment = sim->host.segment;
+        r->n = 0;
+        r->is_settled = false;
+    }
+    uint32_t token = segment->first_token + sim->host.token;
+    if (r->is_settled || sim->host.token % segment->plan->period != 0)
+        return;
+    struct repeat_state *now = &r->history[r->n % REPEAT_HISTORY];
+    now->token = token;
+    now->now_ps = sim->host.now_ps;
+    repeat_capture(sim, now);
+    uint32_t n_kept = r->n < REPEAT_HISTORY - 1 ? r->n : REPEAT_HISTORY - 1;
+    for (uint32_t back = 1; back <= n_kept; back++) {
+        const struct repeat_state *then = &r->history[(r->n - back) % REPEAT_HISTORY];
+        if (then->hash == now->hash && then->n_words == now->n_words &&
+            memcmp(then->words, now->words, now->n_words * sizeof *now->words) == 0) {
+            repeat_skip(sim, then, token);
+            return;
+        }
+    }
+    repeat_keep_totals(sim, now);
+    r->n++;
+}

@@ -1,0 +1,484 @@
+/* The checker: the good plan of plan_fixture.h passes; each way of spoiling it is named. */
+#include "tests/sched/plan_fixture.h"
+
+#include <string.h>
+
+#include "sched/plan_check.h"
+
+/* Checks, expects a refusal whose text and hint contain the given pieces, and destroys the plan. */
+static void refuse(struct fixture *f, const char *text, const char *hint)
+{
+    struct kvs_error err = {0};
+    assert_int_equal(kvs_plan_check(f->plan, NULL, NULL, &err), KVS_EPLAN);
+    if (!strstr(err.text, text))
+        fail_msg("got \"%s\", expected \"%s\"", err.text, text);
+    if (hint && !strstr(err.hint, hint))
+        fail_msg("got hint \"%s\", expected \"%s\"", err.hint, hint);
+    kvs_plan_destroy(f->plan);
+}
+
+static void accept(struct fixture *f, struct kvs_plan_check_report *report)
+{
+    struct kvs_error err = {0};
+    if (kvs_plan_check(f->plan, NULL, report, &err) != KVS_OK)
+        fail_msg("%s", err.text);
+    kvs_plan_destroy(f->plan);
+}
+
+static void test_good(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    struct kvs_plan_check_report report = {0};
+    size_t n_ops = fixture_last(&f)->ops.n;
+    accept(&f, &report);
+    /* 1 boundary, 4 x 2 deliveries, first, 4 x (wait, copy, store, 2 late, attention), 2 at the end */
+    assert_int_equal(n_ops, 1 + 8 + 1 + 4 * 6 + 2);
+    /* 2 periods + distance 1 + 1 = 4 tokens, and the segment has 4 */
+    assert_int_equal(report.n_tokens, 4);
+    assert_int_equal(report.n_ops, 4 * n_ops);
+    assert_true(report.peak_bytes > 0);
+}
+
+static void test_missing_ready(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    fixture_at(&f, f.attention[2])->n_dep = 0;
+    char text[160];
+    snprintf(text, sizeof text,
+             "plan: token 0: op %u (d0.compute compute attention layer 2) reads d0.slot2 bytes [0, "
+             "64) while op %u (d0.transfer copy deliver layer 2) may still be writing them",
+             f.attention[2], f.ready[2] - 1);
+    char hint[64];
+    snprintf(hint, sizeof hint, "add a dependency on op %u", f.ready[2] - 1);
+    refuse(&f, text, hint);
+}
+
+static void test_missing_release(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    fixture_at(&f, fixture_find(&f, KVS_OP_COPY, KVS_TAG_DELIVER, 3, 0))->n_dep = 0;
+    /* slot 0 is read by the attention of layer 0, but the host has waited for that at layer 1's store:
+     * the order is implied, as SEMANTICS says of a ring of look-ahead + 2 slots */
+    accept(&f, NULL);
+
+    f = fixture_empty(2);
+    FIXTURE_OK(kvs_plan_add_segment(f.plan, FIXTURE_TOKENS, false, err));
+    fixture_segment(&f, true);
+    struct fixture two = f;
+    accept(&f, NULL); /* lock step, but correct */
+
+    two = fixture_empty(2);
+    FIXTURE_OK(kvs_plan_add_segment(two.plan, FIXTURE_TOKENS, false, err));
+    fixture_segment(&two, false);
+    refuse(&two,
+           "(d0.transfer copy deliver layer 2) writes d0.slot0 bytes [64, 128) while op "
+           "11 (d0.compute copy late layer 0) may still be writing them",
+           NULL);
+}
+
+static void test_missing_late(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id late = fixture_find(&f, KVS_OP_COPY, KVS_TAG_LATE, 1, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        fixture_access_of(&f, late, i)->rows = 0;
+        fixture_access_of(&f, late, i)->rows_step = 0;
+    }
+    refuse(&f,
+           "(d0.compute compute attention layer 1) reads d0.slot1 bytes [64, 128), which were "
+           "never written",
+           NULL);
+}
+
+/* Layer 3 shares slot 0 with layer 0: what is missing was brought for another layer. */
+static void test_missing_late_reused_slot(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id late = fixture_find(&f, KVS_OP_COPY, KVS_TAG_LATE, 3, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        fixture_access_of(&f, late, i)->rows = 0;
+        fixture_access_of(&f, late, i)->rows_step = 0;
+    }
+    refuse(&f,
+           "(d0.compute compute attention layer 3) expects cache.v.3 bytes [64, 128) in d0.slot0 "
+           "[192, 256), but op 12 (d0.compute copy late layer 0, token 0) brought cache.v.0 bytes "
+           "from 64 on there",
+           NULL);
+}
+
+static void test_row_short(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id id = fixture_find(&f, KVS_OP_COPY, KVS_TAG_DELIVER, 2, 1);
+    for (unsigned i = 0; i < 2; i++)
+        fixture_access_of(&f, id, i)->rows--;
+    refuse(&f,
+           "(d0.compute compute attention layer 2) reads d0.slot2 bytes [176, 192), which were "
+           "never written",
+           NULL);
+}
+
+static void test_row_misplaced(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id id = fixture_find(&f, KVS_OP_COPY, KVS_TAG_DELIVER, 2, 0);
+    fixture_access_of(&f, id, 0)->offset += FIXTURE_ROW;
+    fixture_access_of(&f, id, 0)->rows_step = 0;
+    fixture_access_of(&f, id, 1)->rows_step = 0;
+    refuse(&f, "brought cache.k.2 bytes from 16 on there", NULL);
+}
+
+static void test_boundary_too_early(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    fixture_at(&f, fixture_find(&f, KVS_OP_WAIT, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_dep = 0;
+    accept(&f, NULL); /* the boundary waits for it */
+    f = fixture_good();
+    fixture_at(&f, fixture_find(&f, KVS_OP_WAIT, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_dep = 0;
+    fixture_at(&f, fixture_find(&f, KVS_OP_WAIT, KVS_TAG_BOUNDARY, KVS_NO_LAYER, 0))->n_dep = 0;
+    refuse(&f,
+           "plan: token 1: op 1 (d0.transfer copy deliver layer 0) writes d0.slot0 bytes [64, 80) "
+           "while op 31 (d0.compute copy late layer 3, token 0) may still be writing them",
+           "add a dependency on op 31 at distance 1");
+}
+
+static void test_cycle(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    struct kvs_segment *s = fixture_last(&f);
+    s->deps.items[fixture_at(&f, f.attention[0])->first_dep].op = f.ready[3];
+    refuse(&f,
+           "op 13 (d0.compute compute attention layer 0) waits for op 24 (d0.transfer copy deliver "
+           "layer 3), which is issued later (cycle)",
+           NULL);
+    f = fixture_good();
+    s = fixture_last(&f);
+    s->deps.items[fixture_at(&f, f.attention[0])->first_dep].op = f.attention[0];
+    refuse(&f, "waits for itself (cycle)", NULL);
+}
+
+static void test_structure(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id late = fixture_find(&f, KVS_OP_COPY, KVS_TAG_LATE, 0, 0);
+    fixture_access_of(&f, late, 1)->rows--;
+    refuse(&f, "reads 64 bytes of cache.k.0 and writes 48 bytes of d0.slot0", NULL);
+
+    f = fixture_good();
+    fixture_access_of(&f, late, 1)->offset += FIXTURE_HALF + FIXTURE_HALF;
+    refuse(&f, "writes d0.slot0 outside its 256 bytes", NULL);
+
+    /* good at token 0, beyond the buffer at token 3 */
+    f = fixture_good();
+    kvs_op_id store = fixture_find(&f, KVS_OP_HOST, KVS_TAG_STORE, 1, 0);
+    fixture_access_of(&f, store, 1)->offset_step = 64 + 1;
+    refuse(&f, "plan: token 3: op 16 (host host store layer 1) writes cache.k.1 outside", NULL);
+
+    f = fixture_good();
+    fixture_access_of(&f, late, 0)->rows_step = -2;
+    fixture_access_of(&f, late, 1)->rows_step = -2;
+    refuse(&f, "below zero", NULL);
+
+    f = fixture_good();
+    fixture_access_of(&f, late, 0)->pitch = 8;
+    refuse(&f, "rows overlap", NULL);
+
+    f = fixture_good();
+    fixture_at(&f, f.attention[0])->queue = KVS_HOST_QUEUE;
+    refuse(&f, "must not be on the host's queue", NULL);
+
+    f = fixture_good();
+    fixture_at(&f, f.attention[0])->phase = 1;
+    refuse(&f, "has phase 1, the segment's period is 1", NULL);
+
+    f = fixture_good();
+    strcpy(f.plan->buffers.items[f.slots[1]].name, "d0.slot0");
+    refuse(&f, "two buffers are called \"d0.slot0\"", NULL);
+}
+
+/* Early takes row 4 + t, which this token stores later. Without waiting it is a race; when the host
+ * waits for the delivery there is no race, but the row is the old one. */
+static void test_stale(void **state)
+{
+    (void)state;
+    for (unsigned is_blocking = 0; is_blocking < 2; is_blocking++) {
+        struct fixture f = fixture_good();
+        kvs_op_id early = fixture_find(&f, KVS_OP_COPY, KVS_TAG_DELIVER, 1, 0);
+        kvs_op_id late = fixture_find(&f, KVS_OP_COPY, KVS_TAG_LATE, 1, 0);
+        for (unsigned i = 0; i < 2; i++) {
+            fixture_access_of(&f, early, i)->rows++;
+            fixture_access_of(&f, late, i)->rows--;
+            fixture_access_of(&f, late, i)->offset += FIXTURE_ROW;
+        }
+        if (is_blocking) {
+            fixture_at(&f, early)->flags |= KVS_OP_BLOCKS;
+            refuse(&f,
+                   "expects cache.k.1 bytes [0, 80) in d0.slot1 [0, 80), but they are stale: op 3 "
+                   "(d0.transfer copy deliver layer 1, token 0) took them before op 16 (host host "
+                   "store layer 1, token 0) wrote [64, 80)",
+                   NULL);
+        } else {
+            refuse(&f,
+                   "op 16 (host host store layer 1) writes cache.k.1 bytes [64, 80) while op 3 "
+                   "(d0.transfer copy deliver layer 1) may still be reading them",
+                   "add a dependency on op 3");
+        }
+    }
+}
+
+static void test_not_fresh(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id store = fixture_find(&f, KVS_OP_HOST, KVS_TAG_STORE, 2, 0);
+    fixture_at(&f, store)->n_access = 2; /* K only */
+    refuse(&f, "needs cache.v.2 bytes [64, 80) of this token, they are older", NULL);
+}
+
+/* Every dependency is needed, or a path implies it. By hand: what protects bytes in this plan is the host's
+ * wait before each store and `ready`; `release` and one half of the boundary are implied. */
+static void test_every_dep(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    const struct kvs_segment *s = fixture_last(&f);
+    unsigned n_refused = 0;
+    for (uint32_t d = 0; d < s->deps.n; d++) {
+        struct kvs_text path = {0};
+        struct kvs_error err = {0};
+        kvs_status status = kvs_plan_explain_dep(f.plan, 0, d, &path, &err);
+        if (status == KVS_EPLAN) {
+            assert_non_null(strstr(err.text, "may still be"));
+            n_refused++;
+        } else {
+            assert_int_equal(status, KVS_OK);
+            assert_non_null(strstr(path.data, " -> op "));
+        }
+        kvs_text_fini(&path);
+    }
+    /* ready: 4; consumer: 4 (the store copy reads what compute writes) */
+    assert_int_equal(n_refused, 8);
+    kvs_plan_destroy(f.plan);
+}
+
+static void test_path(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_good();
+    kvs_op_id release = fixture_find(&f, KVS_OP_COPY, KVS_TAG_DELIVER, 3, 0);
+    struct kvs_text path = {0};
+    struct kvs_error err = {0};
+    assert_int_equal(
+        kvs_plan_explain_dep(f.plan, 0, fixture_at(&f, release)->first_dep, &path, &err), KVS_OK);
+    /* attention 0 -> consumer wait of layer 1 -> store copy (the host waits) -> store -> deliver 3 */
+    assert_string_equal(path.data,
+                        "op 13 (d0.compute compute attention layer 0, token 0) -> "
+                        "op 16 (host wait consumer layer 1, token 0) -> "
+                        "op 17 (d0.blocking copy store layer 1, token 0) -> "
+                        "op 18 (host host store layer 1, token 0) -> "
+                        "op 23 (d0.transfer copy deliver layer 3, token 0)");
+    kvs_text_fini(&path);
+    kvs_plan_destroy(f.plan);
+}
+
+/* Two devices that only reduce; `members` gives the queue of each collective, `groups` its group. */
+static struct fixture reduce(const uint16_t *members, const uint32_t *groups, unsigned n,
+                             uint32_t n_members)
+{
+    struct fixture f = {0};
+    FIXTURE_OK(kvs_plan_create("reduce", 2, &f.plan, err));
+    FIXTURE_OK(kvs_plan_add_queue(f.plan, 0, "d0.compute", &f.q_compute, err));
+    FIXTURE_OK(kvs_plan_add_queue(f.plan, 1, "d1.compute", &f.q_transfer, err));
+    FIXTURE_OK(kvs_plan_add_segment(f.plan, 2, false, err));
+    for (unsigned i = 0; i < n; i++) {
+        kvs_op_id id = fixture_op(&f, KVS_OP_COLLECTIVE, KVS_TAG_REDUCE, members[i], 0, 0);
+        fixture_at(&f, id)->collective.group = groups[i];
+        fixture_at(&f, id)->collective.n_members = n_members;
+    }
+    return f;
+}
+
+static void test_collectives(void **state)
+{
+    (void)state;
+    struct fixture f = reduce((uint16_t[]){1, 2}, (uint32_t[]){7, 7}, 2, 2);
+    accept(&f, NULL);
+    f = reduce((uint16_t[]){1, 1, 2, 2}, (uint32_t[]){7, 8, 7, 8}, 4, 2);
+    accept(&f, NULL);
+    f = reduce((uint16_t[]){1}, (uint32_t[]){7}, 1, 2);
+    refuse(&f, "is a member of collective 7, of which only 1 of 2 members are issued", NULL);
+    f = reduce((uint16_t[]){1, 1}, (uint32_t[]){7, 7}, 2, 2);
+    refuse(&f, "is a second member of collective 7 on device 0", NULL);
+    f = reduce((uint16_t[]){1, 1, 2, 2}, (uint32_t[]){7, 8, 8, 7}, 4, 2);
+    refuse(&f, "op 3 (d1.compute collective reduce layer 0) is a member of collective 7 and stands "
+               "behind another member of it (cycle)",
+           NULL);
+    f = reduce((uint16_t[]){1}, (uint32_t[]){7}, 1, 2);
+    fixture_op(&f, KVS_OP_WAIT, KVS_TAG_BOUNDARY, KVS_HOST_QUEUE, KVS_NO_LAYER, 0);
+    fixture_dep(&f, 0, 0);
+    kvs_op_id id = fixture_op(&f, KVS_OP_COLLECTIVE, KVS_TAG_REDUCE, 2, 0, 0);
+    fixture_at(&f, id)->collective.group = 7;
+    fixture_at(&f, id)->collective.n_members = 2;
+    refuse(&f, "waits for op 0 (d0.compute collective reduce layer 0), which cannot end", NULL);
+}
+
+/* A host buffer written on device 0's queue, read on device 1's behind a collective of n devices. */
+static void check_collective_order(uint16_t n, bool has_collective)
+{
+    struct fixture f = {0};
+    uint16_t queues[32];
+    FIXTURE_OK(kvs_plan_create("reduce", n, &f.plan, err));
+    for (uint16_t d = 0; d < n; d++) {
+        char name[24];
+        snprintf(name, sizeof name, "d%u.compute", d);
+        FIXTURE_OK(kvs_plan_add_queue(f.plan, d, name, &queues[d], err));
+    }
+    uint32_t shared = fixture_buffer(&f, KVS_PLACE_HOST_PINNED, 16, 0, "shared", -1);
+    FIXTURE_OK(kvs_plan_add_segment(f.plan, 8, false, err));
+    for (unsigned round = 0; round < 2; round++) {
+        fixture_op(&f, KVS_OP_COMPUTE, KVS_TAG_FIRST, queues[round], 0, 0);
+        fixture_access(&f, fixture_range(shared, 0, 16), round ? KVS_ACCESS_READ : KVS_ACCESS_WRITE);
+        for (uint16_t d = 0; has_collective && d < n; d++) {
+            kvs_op_id id = fixture_op(&f, KVS_OP_COLLECTIVE, KVS_TAG_REDUCE, queues[d], 0, 0);
+            fixture_at(&f, id)->collective.group = round;
+            fixture_at(&f, id)->collective.n_members = n;
+        }
+    }
+    if (has_collective)
+        accept(&f, NULL);
+    else
+        refuse(&f, "reads shared bytes [0, 16) while op 0", "add a dependency on op 0");
+}
+
+static void test_collective_order(void **state)
+{
+    (void)state;
+    check_collective_order(2, true);
+    check_collective_order(2, false);
+    check_collective_order(20, true); /* large enough to share what it knows */
+    check_collective_order(20, false);
+}
+
+/* A ring that runs on across tokens: one layer, two slots, period 2, and the delivery for token t + 1 is
+ * issued in token t. */
+static struct fixture periodic(uint32_t n_tokens, bool has_release)
+{
+    struct fixture f = fixture_empty(2);
+    FIXTURE_OK(kvs_plan_add_segment(f.plan, n_tokens, false, err));
+    fixture_last(&f)->period = 2;
+    for (uint16_t phase = 0; phase < 2; phase++) {
+        kvs_op_id copy = fixture_op(&f, KVS_OP_COPY, KVS_TAG_DELIVER, f.q_transfer, 0, 0);
+        fixture_at(&f, copy)->phase = phase;
+        if (has_release)
+            fixture_dep(&f, copy + 1, 2);
+        fixture_access(&f, fixture_range(f.cache[0][0], 0, 64), KVS_ACCESS_READ);
+        fixture_access(&f, fixture_range(f.slots[phase], 0, 64), KVS_ACCESS_WRITE);
+        kvs_op_id use = fixture_op(&f, KVS_OP_COMPUTE, KVS_TAG_ATTENTION, f.q_compute, 0, 0);
+        fixture_at(&f, use)->phase = phase;
+        fixture_dep(&f, copy, 0);
+        fixture_access(&f, fixture_range(f.slots[phase], 0, 64), KVS_ACCESS_READ);
+        fixture_access(&f, fixture_range(f.cache[0][0], 0, 64), KVS_ACCESS_EXPECT);
+    }
+    return f;
+}
+
+static void test_period(void **state)
+{
+    (void)state;
+    struct kvs_plan_check_report report = {0};
+    struct fixture f = periodic(100, true);
+    accept(&f, &report);
+    assert_int_equal(report.n_tokens, 2 * 2 + 2 + 1);
+    f = periodic(100, false);
+    refuse(&f, "plan: token 2: op 0 (d0.transfer copy deliver layer 0) writes d0.slot0 bytes [0, 64) "
+               "while op 1 (d0.compute compute attention layer 0, token 0) may still be reading",
+           "add a dependency on op 1 at distance 2");
+    f = periodic(100, true);
+    fixture_last(&f)->deps.items[0].distance = 1;
+    refuse(&f, "waits at distance 1 for op 1 (d0.compute compute attention layer 0), which runs in "
+               "phase 0, not 1",
+           NULL);
+}
+
+/* Two segments; the second begins where the first has stored rows up to. Row stores alone, 100 tokens each:
+ * most are leapt over, and the read at the end of the second still finds every row. */
+static struct fixture growing(bool has_barrier, uint32_t n_first)
+{
+    struct fixture f = fixture_empty(1);
+    uint32_t rows = fixture_buffer(&f, KVS_PLACE_HOST_PINNED, 16 * 256, 0, "rows", -1);
+    for (unsigned s = 0; s < 2; s++) {
+        FIXTURE_OK(kvs_plan_add_segment(f.plan, s ? 100 : n_first, s && has_barrier, err));
+        fixture_op(&f, KVS_OP_HOST, KVS_TAG_STORE, KVS_HOST_QUEUE, 0, 0);
+        fixture_access(&f, fixture_rows(rows, 0, s ? 100 : 0, 1, 1, 0), KVS_ACCESS_WRITE);
+        fixture_op(&f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_HOST_QUEUE, 0, 0);
+        fixture_access(&f, fixture_rows(rows, 0, 0, 0, s ? 101 : 1, 1), KVS_ACCESS_READ);
+    }
+    return f;
+}
+
+static void test_leap(void **state)
+{
+    (void)state;
+    for (unsigned has_barrier = 0; has_barrier < 2; has_barrier++) {
+        struct kvs_plan_check_report report = {0};
+        struct fixture f = growing(has_barrier, 100);
+        accept(&f, &report);
+        assert_true(report.n_tokens < 20);
+        /* one token fewer: row 99 is missing when the second segment begins */
+        f = growing(has_barrier, 99);
+        refuse(&f, "segment 1, token 0: op 1 (host host sample layer 0) reads rows bytes [1584, 1600), "
+                   "which were never written",
+               NULL);
+    }
+}
+
+static void test_second_segment(void **state)
+{
+    (void)state;
+    for (unsigned has_barrier = 0; has_barrier < 2; has_barrier++) {
+        struct fixture f = fixture_good();
+        FIXTURE_OK(kvs_plan_add_segment(f.plan, 1, has_barrier, err));
+        fixture_segment(&f, true);
+        accept(&f, NULL);
+    }
+    struct fixture f = fixture_good();
+    FIXTURE_OK(kvs_plan_add_segment(f.plan, 1, false, err));
+    fixture_op(&f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_HOST_QUEUE, 0, 0);
+    refuse(&f, "segment 1 has no barrier, but 1 operations and not 36", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_missing_ready),
+        cmocka_unit_test(test_missing_release),
+        cmocka_unit_test(test_missing_late),
+        cmocka_unit_test(test_missing_late_reused_slot),
+        cmocka_unit_test(test_row_short),
+        cmocka_unit_test(test_row_misplaced),
+        cmocka_unit_test(test_boundary_too_early),
+        cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_not_fresh),
+        cmocka_unit_test(test_every_dep),
+        cmocka_unit_test(test_path),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_collective_order),
+        cmocka_unit_test(test_period),
+        cmocka_unit_test(test_leap),
+        cmocka_unit_test(test_second_segment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
