@@ -18,8 +18,7 @@ static kvs_status file_fail(struct kvs_error *err, const char *path, const char 
     return kvs_error_at(err, status, path, 0, 0, "%s: %s", what, strerror(code));
 }
 
-/* Reads until the end of in; one byte more than max_bytes is asked for, to notice the excess.
- */
+/* Reads until the end of in; more than max_bytes is refused. */
 static kvs_status file_slurp(FILE *in, const char *path, size_t max_bytes,
                              struct kvs_text *text, struct kvs_error *err)
 {

@@ -1,5 +1,4 @@
-/* Reading JSON: jansson parses, the checks before it and the strict getters after it are ours.
- */
+/* Reading JSON: jansson parses; the checks before it and the getters after it are ours. */
 #include "base/json.h"
 
 #include <inttypes.h>

@@ -10,8 +10,8 @@
 
 #include "base/status.h"
 
-/* Zeroed array of n x size_bytes; n = 0 gives a valid pointer. Returns to caller: kvs_mem_free.
- */
+/* Zeroed array of n x size_bytes; n = 0 gives a valid pointer. Returns to caller: free with
+ * kvs_mem_free. */
 kvs_status kvs_mem_alloc(size_t n, size_t size_bytes, void **out,
                          struct kvs_error *err) KVS_MUST_USE;
 /* Grows (with zeros) or shrinks *ptr (NULL: allocates) to n x size_bytes, keeping the content;

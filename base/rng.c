@@ -43,8 +43,7 @@ static uint64_t rng_word(struct kvs_rng *rng)
     return gsl_rng_get(&rng->gsl) & UINT32_MAX;
 }
 
-/* The largest multiple of n draws that fit a word are kept, so that every result is as likely.
- */
+/* Draws beyond the largest multiple of n are thrown away, so every result is as likely. */
 uint64_t kvs_rng_below(struct kvs_rng *rng, uint64_t n)
 {
     KVS_ASSERT(n >= 1);

@@ -1,5 +1,4 @@
-/* Statistics and fits: GSL behind our names. GSL's aborting error handler is turned off here.
- */
+/* Statistics and fits: GSL behind our names. GSL's aborting handler is turned off here. */
 #ifndef KVS_BASE_STATS_H
 #define KVS_BASE_STATS_H
 

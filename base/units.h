@@ -40,8 +40,7 @@ kvs_status kvs_parse_flops(const char *text, double *out_flops,
                            struct kvs_error *err) KVS_MUST_USE;
 kvs_status kvs_parse_frac(const char *text, double *out_frac,
                           struct kvs_error *err) KVS_MUST_USE;
-/* Plain numbers: decimal, no unit, no trailing text. kvs_parse_u64 refuses signs and fractions.
- */
+/* Plain numbers: decimal, no unit or trailing text. kvs_parse_u64 refuses signs, fractions. */
 kvs_status kvs_parse_u64(const char *text, uint64_t *out, struct kvs_error *err) KVS_MUST_USE;
 kvs_status kvs_parse_f64(const char *text, double *out, struct kvs_error *err) KVS_MUST_USE;
 
@@ -51,8 +50,7 @@ kvs_status kvs_parse_f64(const char *text, double *out, struct kvs_error *err) K
  * gen3..gen5, and 1b/1b with 236/256 flit payload for gen6. 0 when the pair does not exist. */
 double kvs_pcie_raw_Bps(unsigned gen, unsigned lanes);
 
-/* Printers write into buf (always terminated) and return buf. KVS_UNITS_BUF is enough for any.
- */
+/* Printers write into buf (always terminated) and return buf. KVS_UNITS_BUF is enough. */
 #define KVS_UNITS_BUF 32
 const char *kvs_format_bytes(uint64_t bytes, char *buf, size_t cap); /* "552.50 MiB" */
 const char *kvs_format_time(kvs_time ps, char *buf, size_t cap);     /* "1.760 ms" */
@@ -62,8 +60,7 @@ const char *kvs_format_rate(double Bps, char *buf, size_t cap);      /* "24.83 G
  * locale. */
 const char *kvs_format_f64(double value, char *buf, size_t cap); /* "0.1" "nan" "-inf" */
 
-/* Seconds to ps, rounded to nearest; bytes / rate to ps, rounded up. Saturate at INT64_MAX/4.
- */
+/* Seconds to ps, to nearest; bytes / rate to ps, rounded up. Saturate at INT64_MAX/4. */
 kvs_time kvs_ps_from_seconds(double seconds);
 kvs_time kvs_ps_from_bytes(double bytes, double rate_Bps);
 static inline double kvs_ms_from_ps(kvs_time ps)

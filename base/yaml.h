@@ -49,8 +49,8 @@ const struct kvs_yaml_node *kvs_yaml_root(const struct kvs_yaml *doc); /* never 
 kvs_yaml_kind kvs_yaml_node_kind(const struct kvs_yaml_node *node);
 size_t kvs_yaml_len(const struct kvs_yaml_node *node); /* items of a seq, pairs of a map, 0 */
 const struct kvs_yaml_node *kvs_yaml_item(const struct kvs_yaml_node *seq, size_t i);
-/* Key i of a map, in file order, with its value; for maps whose keys are data. Marks it known.
- */
+/* Key i of a map, in file order, with its value; for maps whose keys are data. Marks it as
+ * known. NULL past the end. */
 const char *kvs_yaml_pair(struct kvs_yaml *doc, const struct kvs_yaml_node *map, size_t i,
                           const struct kvs_yaml_node **out_value);
 const char *kvs_yaml_scalar(const struct kvs_yaml_node *node); /* text, NULL unless a scalar */

@@ -51,8 +51,7 @@ static bool check_open_block(struct check_state *state, size_t column)
     return true;
 }
 
-/* Indentation and "- " or "? " markers at the start of a line, each of which may open a level.
- */
+/* Indentation, "- " and "? " at the start of a line, each of which may open a level. */
 static bool check_line_start(struct check_state *state, const char *line, size_t n)
 {
     size_t i = 0;

@@ -1,5 +1,4 @@
-/* Typed getters: the text of a scalar becomes a value, or an error that says what was expected.
- */
+/* Typed getters: a scalar's text becomes a value, or an error says what was expected. */
 #include "base/yaml.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /*
  * Which copy an engine serves next: pure, used in virtual and in real time.
  *
- * sticky: the engine stays on the stream that it is serving for as long as that stream's next copy
- *   was ready at least `lead` before the current one ended; only then does it turn to the oldest
- *   ready copy of another stream. Measured on an H200 (docs/copy-engine.md).
+ * A copy is committed when it was ready at least `lead` before the copy under way ended.
+ * sticky: the next copy of the stream being served, if it is committed; else the oldest committed
+ *   copy of another stream; else, nothing being committed, the oldest ready copy of all. Measured on
+ *   an H200 (docs/copy-engine.md).
  * fifo: the oldest issued copy among those that are ready.
  */
 #ifndef KVS_MODELS_ARBITER_H

@@ -129,14 +129,9 @@ static kvs_time bind_call_ps(const struct sim *sim, const struct kvs_op *op)
 
 static kvs_time bind_host_work_ps(const struct sim *sim, const struct kvs_op *op)
 {
-    switch ((kvs_tag)op->tag) {
-    case KVS_TAG_STORE:
+    if (op->tag == KVS_TAG_STORE)
         return op->host.n_calls * sim->store_ps + sim->split_work_ps;
-    case KVS_TAG_SAMPLE:
-        return op->host.n_calls * sim->sample_ps;
-    default:
-        return 0;
-    }
+    return op->tag == KVS_TAG_SAMPLE ? op->host.n_calls * sim->sample_ps : 0;
 }
 
 static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)

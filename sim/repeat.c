@@ -9,15 +9,14 @@
 #include "base/hash.h"
 #include "sim/sim.h"
 
-#define REPEAT_HISTORY 16u /* longest repetition looked for, tokens */
+#define REPEAT_HISTORY       16u  /* longest repetition looked for, tokens */
+#define REPEAT_MAX_IN_FLIGHT 256u /* instances per queue; with more nothing is skipped */
 
 struct repeat_state {
     uint32_t token; /* global */
     kvs_time now_ps;
     uint64_t hash;
-    int64_t *words; /* owned */
-    size_t n_words;
-    size_t capacity;
+    KVS_ARRAY(int64_t) words;
     struct kvs_device_totals *devices; /* owned, [n_devices] totals so far */
     struct kvs_host_totals host;
 };
@@ -44,7 +43,7 @@ void sim_repeat_destroy(struct sim *sim)
     if (!sim->repeat)
         return;
     for (uint32_t i = 0; i < REPEAT_HISTORY; i++) {
-        kvs_mem_free(sim->repeat->history[i].words);
+        KVS_ARRAY_FREE(&sim->repeat->history[i].words);
         kvs_mem_free(sim->repeat->history[i].devices);
     }
     kvs_mem_free(sim->repeat);
@@ -53,30 +52,37 @@ void sim_repeat_destroy(struct sim *sim)
 
 static void repeat_put(struct sim *sim, struct repeat_state *state, int64_t word)
 {
-    if (KVS_ARRAY_RESERVE(&(struct {
-                              int64_t *items;
-                              size_t n, capacity;
-                          }){0},
-                          0, NULL) != KVS_OK)
-        return;
-    if (state->n_words == state->capacity) {
-        size_t capacity = state->capacity ? 2 * state->capacity : 64;
-        void *memory = state->words;
-        kvs_status status = kvs_mem_resize(&memory, capacity, sizeof *state->words, sim->err);
-        if (status != KVS_OK) {
-            sim->status = status;
-            return;
-        }
-        state->words = memory;
-        state->capacity = capacity;
+    if (sim->status == KVS_OK)
+        sim->status = KVS_ARRAY_PUSH(&state->words, word, sim->err);
+}
+
+/* Devices, collectives half arrived, flows, and ends so recent that their hop is not over. */
+static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
+{
+    kvs_time now = sim->host.now_ps;
+    for (uint32_t d = 0; d < sim->n_devices; d++) {
+        repeat_put(sim, state, sim->devices[d].heavy);
+        for (size_t i = 0; i < sim->devices[d].heavy_waiting.n; i++)
+            repeat_put(sim, state, sim->devices[d].heavy_waiting.items[i]);
     }
-    state->words[state->n_words++] = word;
+    for (uint32_t g = 0; g < sim->n_groups; g++)
+        repeat_put(sim, state, sim->groups[g].n_arrived);
+    for (uint32_t f = 0; f < sim->n_flows; f++) {
+        int64_t left;
+        memcpy(&left, &sim->flows[f].left_bytes, sizeof left);
+        repeat_put(sim, state, sim->flows[f].is_moving ? left : 0);
+    }
+    const struct sim_segment *segment = &sim->segments[sim->host.segment];
+    for (size_t i = 0; i < segment->plan->ops.n; i++) {
+        kvs_time done = segment->ops[i].done_ps;
+        repeat_put(sim, state, done >= 0 && done + sim->hop_ps > now ? done - now : 1);
+    }
 }
 
 /* Everything that the future depends on, times relative to now. */
 static void repeat_capture(struct sim *sim, struct repeat_state *state)
 {
-    state->n_words = 0;
+    state->words.n = 0;
     for (uint32_t i = 1; i < sim->n_queues; i++) {
         const struct sim_queue *q = &sim->queues[i];
         repeat_put(sim, state, (int64_t)(q->n_issued - q->n_done));
@@ -104,12 +110,8 @@ static void repeat_capture(struct sim *sim, struct repeat_state *state)
         for (uint32_t i = 0; i < engine->n_waiting; i++)
             repeat_put(sim, state, engine->waiting[i]);
     }
-    for (uint32_t f = 0; f < sim->n_flows; f++) {
-        int64_t left;
-        memcpy(&left, &sim->flows[f].left_bytes, sizeof left);
-        repeat_put(sim, state, sim->flows[f].is_moving ? left : 0);
-    }
-    state->hash = kvs_hash(state->words, state->n_words * sizeof *state->words, 0);
+    repeat_capture_rest(sim, state);
+    state->hash = kvs_hash(state->words.items, state->words.n * sizeof(int64_t), 0);
 }
 
 static void repeat_keep_totals(struct sim *sim, struct repeat_state *state)
@@ -140,18 +142,41 @@ static void repeat_extrapolate(void *now, const void *then, size_t size_bytes, i
     }
 }
 
+/* Instances in flight keep their issue times under their new numbers. */
+static void repeat_shift_queue(struct sim_queue *q, uint32_t n_skipped, uint32_t period)
+{
+    uint64_t by = (uint64_t)n_skipped / period * q->n_order;
+    kvs_time kept[REPEAT_MAX_IN_FLIGHT];
+    uint32_t n = (uint32_t)(q->n_issued - q->n_done);
+    for (uint32_t k = 0; k < n; k++)
+        kept[k] = q->issue_ps[(q->n_done + k) & q->issue_mask];
+    q->n_done += by;
+    q->n_issued += by;
+    q->head_token += n_skipped;
+    for (uint32_t k = 0; k < n; k++)
+        q->issue_ps[(q->n_done + k) & q->issue_mask] = kept[k];
+}
+
+static bool repeat_can_skip(const struct sim *sim)
+{
+    for (uint32_t q = 1; q < sim->n_queues; q++)
+        if (sim->queues[q].n_issued - sim->queues[q].n_done > REPEAT_MAX_IN_FLIGHT)
+            return false;
+    return true;
+}
+
 static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32_t token)
 {
     struct sim_segment *segment = &sim->segments[sim->host.segment];
     uint32_t length = token - then->token;
-    uint32_t left = segment->plan->n_tokens - sim->host.token;
-    uint32_t times = left / length;
+    /* the token at hand is carried out in any case */
+    uint32_t times = (segment->plan->n_tokens - 1 - sim->host.token) / length;
     sim->repeat->is_settled = true;
     if (sim->run->repeat_length == 0) {
         sim->run->repeat_from = then->token;
         sim->run->repeat_length = length;
     }
-    if (times == 0)
+    if (times == 0 || !repeat_can_skip(sim))
         return;
     sim->skipped_ps += (kvs_time)times * (sim->host.now_ps - then->now_ps);
     repeat_extrapolate(sim->run->devices, then->devices,
@@ -159,16 +184,8 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
     repeat_extrapolate(&sim->run->host, &then->host, sizeof then->host, times);
     uint32_t n_skipped = times * length;
     sim->host.token += n_skipped;
-    for (uint32_t q = 1; q < sim->n_queues; q++) {
-        uint64_t n = (uint64_t)n_skipped / segment->plan->period * sim->queues[q].n_order;
-        sim->queues[q].head_token += n_skipped;
-        for (uint64_t k = sim->queues[q].n_done; n > 0 && k < sim->queues[q].n_issued; k++) {
-            /* the ring of issue times is indexed by instance: keep it in step */
-            KVS_ASSERT(n % (sim->queues[q].issue_mask + 1) == 0 || k == k);
-        }
-        sim->queues[q].n_issued += n;
-        sim->queues[q].n_done += n;
-    }
+    for (uint32_t q = 1; q < sim->n_queues; q++)
+        repeat_shift_queue(&sim->queues[q], n_skipped, segment->plan->period);
 }
 
 void sim_repeat_token(struct sim *sim)
@@ -192,8 +209,8 @@ void sim_repeat_token(struct sim *sim)
     uint32_t n_kept = r->n < REPEAT_HISTORY - 1 ? r->n : REPEAT_HISTORY - 1;
     for (uint32_t back = 1; back <= n_kept; back++) {
         const struct repeat_state *then = &r->history[(r->n - back) % REPEAT_HISTORY];
-        if (then->hash == now->hash && then->n_words == now->n_words &&
-            memcmp(then->words, now->words, now->n_words * sizeof *now->words) == 0) {
+        if (then->hash == now->hash && then->words.n == now->words.n &&
+            memcmp(then->words.items, now->words.items, now->words.n * sizeof(int64_t)) == 0) {
             repeat_skip(sim, then, token);
             return;
         }

@@ -116,7 +116,6 @@ struct sim_device {
 
 struct sim_group {
     uint32_t n_arrived;
-    kvs_time arrived_ps;
 };
 
 struct sim_host {
@@ -193,6 +192,7 @@ struct sim {
     double *local_capacity; /* [n_resources] */
     uint64_t stamp;
     struct sim_repeat *repeat;
+    kvs_time skipped_ps; /* time of repetitions that were not carried out */
 
     /* costs of the host, ps */
     kvs_time sync_ps, hop_ps, event_ps, copy_call_ps, launch_ps, graph_ps, subgraph_ps;

@@ -6,8 +6,7 @@
 #include "base/stats.h"
 #include "tests/base/base_test.h"
 
-/* NIST StRD, data set Norris (linear regression, lower difficulty), with its certified values.
- */
+/* NIST StRD, data set Norris (linear regression), with its certified values. */
 static const double norris_y[] = {0.1,   338.8, 118.1, 888.0, 9.2,   228.1, 668.5, 998.5, 449.1,
                                   778.9, 559.2, 0.3,   0.1,   778.1, 668.8, 339.3, 448.9, 10.8,
                                   557.7, 228.3, 998.0, 888.8, 119.6, 0.3,   0.6,   557.6, 339.3,

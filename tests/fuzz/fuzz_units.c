@@ -1,5 +1,4 @@
-/* Any text through every parser of quantities; accepted values keep what base/units.h promises.
- */
+/* Any text through every parser of quantities; what is accepted keeps base/units.h's word. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

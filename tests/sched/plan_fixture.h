@@ -36,7 +36,7 @@ struct fixture {
     uint32_t cache[2][FIXTURE_LAYERS]; /* K, V */
     uint32_t slots[8];
     uint32_t n_slots;
-    uint32_t fresh, staging;
+    uint32_t fresh, staging, logits;
     kvs_op_id attention[FIXTURE_LAYERS];
     kvs_op_id ready[FIXTURE_LAYERS]; /* the delivery of V */
     kvs_op_id last_transfer, last_compute;
@@ -158,6 +158,8 @@ static inline void fixture_attention(struct fixture *f, uint16_t layer)
     }
     if (layer + 1 < FIXTURE_LAYERS)
         fixture_access(f, fixture_range(f->fresh, 0, 2 * FIXTURE_ROW), KVS_ACCESS_WRITE);
+    else
+        fixture_access(f, fixture_range(f->logits, 0, 4), KVS_ACCESS_WRITE);
     f->attention[layer] = f->last_compute = id;
 }
 
@@ -179,6 +181,7 @@ static inline void fixture_segment(struct fixture *f, bool has_release)
     fixture_op(f, KVS_OP_WAIT, KVS_TAG_SAMPLE, KVS_HOST_QUEUE, KVS_NO_LAYER, 0);
     fixture_dep(f, f->last_compute, 0);
     fixture_op(f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_HOST_QUEUE, KVS_NO_LAYER, 0);
+    fixture_access(f, fixture_range(f->logits, 0, 4), KVS_ACCESS_READ);
 
     /* The boundary names operations that stand behind it: its dependencies go at the end. */
     struct kvs_segment *s = &f->plan->segments.items[f->plan->segments.n - 1];
@@ -209,6 +212,7 @@ static inline struct fixture fixture_empty(uint32_t n_slots)
             fixture_buffer(&f, KVS_PLACE_DEVICE, 2 * FIXTURE_HALF, 0, "d0.slot", (int)i);
     f.fresh = fixture_buffer(&f, KVS_PLACE_DEVICE, 2 * FIXTURE_ROW, 0, "d0.new", -1);
     f.staging = fixture_buffer(&f, KVS_PLACE_HOST_PAGEABLE, 2 * FIXTURE_ROW, 0, "staging", -1);
+    f.logits = fixture_buffer(&f, KVS_PLACE_DEVICE, 4, 0, "d0.logits", -1);
     return f;
 }
 

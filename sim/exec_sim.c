@@ -1,0 +1,91 @@
+/*
+ * The event loop. The host acts while it is earlier than every device event; otherwise everything that
+ * ends at one instant ends before anything starts at it.
+ */
+#include "sim/exec_sim.h"
+
+#include "sim/sim.h"
+
+static kvs_status sim_stuck(const struct sim *sim)
+{
+    const struct kvs_op *op = sim_plan_op(sim, sim->host.segment, sim->host.op);
+    return kvs_error_set(sim->err, KVS_EPLAN,
+                         "plan: nothing can go on at %.3f ms: the host waits at op %u (%s %s)",
+                         kvs_ms_from_ps(sim->now_ps), sim->host.op,
+                         kvs_op_kind_name((kvs_op_kind)op->kind), kvs_tag_name((kvs_tag)op->tag));
+}
+
+static kvs_status sim_loop(struct sim *sim)
+{
+    sim_host_start(sim);
+    while (sim->status == KVS_OK) {
+        kvs_time event = kvs_event_tree_next_time(&sim->events);
+        bool host_can_act = !sim->host.is_blocked && !sim->host.is_done;
+        if (host_can_act && sim->host.now_ps < event) {
+            sim_host_act(sim);
+        } else if (event != KVS_NEVER) {
+            sim->now_ps = event;
+            do
+                sim_queue_event(sim, kvs_event_tree_next(&sim->events));
+            while (kvs_event_tree_next_time(&sim->events) == event);
+        } else {
+            return sim->host.is_done ? KVS_OK : sim_stuck(sim);
+        }
+        sim_settle(sim);
+    }
+    return sim->status;
+}
+
+/* A link is as busy as the copies that cross it; a shared one at most all the time. */
+static void sim_total_links(struct sim *sim)
+{
+    const struct kvs_machine *m = sim->machine;
+    for (uint32_t d = 0; d < sim->n_devices; d++) {
+        const struct kvs_device_totals *totals = &sim->run->devices[d];
+        for (int32_t l = (int32_t)m->devices[d].link; l >= 0; l = m->links[l].parent) {
+            for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+                struct kvs_link_totals *link = &sim->run->links[l];
+                link->moved_bytes[dir] += (double)totals->moved_bytes[dir];
+                double rate = m->links[l].rate[dir].value;
+                bool is_own = (uint32_t)l == m->devices[d].link;
+                if (is_own)
+                    link->busy_ps[dir] += totals->moving_ps[dir];
+                else if (rate > 0.0)
+                    link->busy_ps[dir] += kvs_ps_from_bytes((double)totals->moved_bytes[dir], rate);
+            }
+        }
+    }
+}
+
+static kvs_status exec_sim_run(const struct kvs_plan *plan, const struct kvs_case *c,
+                               const struct kvs_exec_options *options, struct kvs_run *run,
+                               struct kvs_timeline *timeline, struct kvs_error *err)
+{
+    *run = (struct kvs_run){0};
+    struct sim sim = {.plan = plan,
+                      .c = c,
+                      .machine = c->machine,
+                      .options = options,
+                      .run = run,
+                      .timeline = options->wants_timeline ? timeline : NULL,
+                      .err = err};
+    kvs_status status;
+    KVS_TRY_GOTO(sim_bind(&sim), out);
+    KVS_TRY_GOTO(sim_repeat_create(&sim), out);
+    KVS_TRY_GOTO(sim_loop(&sim), out);
+    run->total_ps = sim.host.now_ps + sim.skipped_ps;
+    sim_total_links(&sim);
+out:
+    sim_repeat_destroy(&sim);
+    sim_unbind(&sim);
+    if (status != KVS_OK)
+        kvs_run_fini(run);
+    return status;
+}
+
+const struct kvs_exec_ops kvs_exec_sim = {
+    .abi_version = KVS_EXEC_ABI,
+    .name = "sim",
+    .summary = "virtual time: queues, engines and links as events",
+    .run = exec_sim_run,
+};
