@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "formats/perfetto_internal.h"
 
@@ -17,41 +16,50 @@ void perfetto_event_begin(struct perfetto *p, const char *name, const char *phas
     kvs_json_u64(&p->w, "pid", process);
 }
 
-/* Microseconds with six digits, without a detour through double. Never the first key of an object. */
+/* Microseconds with six digits, without a detour through double. Never the first key of an
+ * object. */
 void perfetto_event_time(struct perfetto *p, const char *key, kvs_time ps)
 {
     KVS_ASSERT(ps >= 0);
-    kvs_text_printf(p->w.text, ",\"%s\":%" PRId64 ".%06" PRId64, key, ps / KVS_PS_PER_US,
-                    ps % KVS_PS_PER_US);
+    kvs_text_printf(p->w.text, ",\"%s\":%lld.%06lld", key, (long long)(ps / KVS_PS_PER_US),
+                    (long long)(ps % KVS_PS_PER_US));
 }
 
-static void perfetto_name(struct perfetto *p, const char *kind, uint32_t process, uint32_t track,
-                          const char *name)
+/* Metadata about a process (track 0) or one of its tracks; tracks are numbered from 1. */
+static void perfetto_metadata_begin(struct perfetto *p, const char *kind, uint32_t process,
+                                    uint32_t track)
 {
     perfetto_event_begin(p, kind, "M", process);
-    kvs_json_u64(&p->w, "tid", track);
+    if (track > 0)
+        kvs_json_u64(&p->w, "tid", track);
     kvs_json_begin(&p->w, "args", '{');
+}
+
+static void perfetto_metadata_end(struct perfetto *p)
+{
+    kvs_json_end(&p->w, '}');
+    kvs_json_end(&p->w, '}');
+}
+
+static void perfetto_name_process(struct perfetto *p, uint32_t process, const char *name)
+{
+    perfetto_metadata_begin(p, "process_name", process, 0);
     kvs_json_str(&p->w, "name", name);
-    kvs_json_end(&p->w, '}');
-    kvs_json_end(&p->w, '}');
-}
-
-static void perfetto_sort_index(struct perfetto *p, const char *kind, uint32_t process,
-                                uint32_t track, uint32_t index)
-{
-    perfetto_event_begin(p, kind, "M", process);
-    kvs_json_u64(&p->w, "tid", track);
-    kvs_json_begin(&p->w, "args", '{');
-    kvs_json_u64(&p->w, "sort_index", index);
-    kvs_json_end(&p->w, '}');
-    kvs_json_end(&p->w, '}');
+    perfetto_metadata_end(p);
+    perfetto_metadata_begin(p, "process_sort_index", process, 0);
+    kvs_json_u64(&p->w, "sort_index", process);
+    perfetto_metadata_end(p);
 }
 
 static void perfetto_name_track(struct perfetto *p, uint32_t process, uint32_t track,
                                 const char *name)
 {
-    perfetto_name(p, "thread_name", process, track, name);
-    perfetto_sort_index(p, "thread_sort_index", process, track, track);
+    perfetto_metadata_begin(p, "thread_name", process, track);
+    kvs_json_str(&p->w, "name", name);
+    perfetto_metadata_end(p);
+    perfetto_metadata_begin(p, "thread_sort_index", process, track);
+    kvs_json_u64(&p->w, "sort_index", track);
+    perfetto_metadata_end(p);
 }
 
 static const char *perfetto_engine_name(const struct perfetto *p, uint32_t process,
@@ -84,15 +92,15 @@ static void perfetto_name_engines(struct perfetto *p, uint32_t process)
 static void perfetto_write_names(struct perfetto *p)
 {
     for (uint32_t process = 0; process <= p->machine->n_devices; process++) {
-        const struct kvs_device *device = process > 0 ? &p->machine->devices[process - 1] : NULL;
+        const struct kvs_device *device =
+            process > 0 ? &p->machine->devices[process - 1] : NULL;
         char name[80] = "host";
         if (device && process > p->plan->n_devices)
             break;
         if (device)
             snprintf(name, sizeof name, "%s%s%s", device->name, device->gpu[0] ? ": " : "",
                      device->gpu);
-        perfetto_name(p, "process_name", process, 0, name);
-        perfetto_sort_index(p, "process_sort_index", process, 0, process);
+        perfetto_name_process(p, process, name);
         perfetto_name_engines(p, process);
     }
     for (uint32_t i = 0; i < p->plan->queues.n; i++) {
@@ -111,8 +119,9 @@ static void perfetto_label(const struct perfetto_item *item, char *buf, size_t c
         snprintf(buf, cap, "%s L%u", tag, item->op->layer);
 }
 
-static void perfetto_slice(struct perfetto *p, const struct perfetto_item *item, const char *name,
-                           const char *category, uint32_t track, kvs_time from_ps, kvs_time to_ps)
+static void perfetto_slice(struct perfetto *p, const struct perfetto_item *item,
+                           const char *name, const char *category, uint32_t track,
+                           kvs_time from_ps, kvs_time to_ps)
 {
     perfetto_event_begin(p, name, "X", item->process);
     kvs_json_u64(&p->w, "tid", track);
@@ -121,7 +130,8 @@ static void perfetto_slice(struct perfetto *p, const struct perfetto_item *item,
     perfetto_event_time(p, "dur", to_ps - from_ps);
 }
 
-/* With what a reader asks of a slice: which token, which operation, how many bytes, how fast. */
+/* With what a reader asks of a slice: which token, which operation, how many bytes, how fast.
+ */
 static void perfetto_operation(struct perfetto *p, const struct perfetto_item *item,
                                const char *category, uint32_t track, kvs_time from_ps)
 {

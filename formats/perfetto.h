@@ -4,19 +4,18 @@
  * What is in it, times in microseconds with six digits, so exact to the picosecond:
  *
  *   process   0 is the host, d + 1 is device d, called as in the machine file
- *   tracks    of a device: its compute and its copy engines, then its queues; of the host: its thread
- *   engine    a slice from start to end, "deliver L7", with token, op, bytes and rate. A copy runs
- *   tracks    on the copy engine of its direction (one track for both when the card has one engine),
- *             or on compute when a kernel makes it. Nothing overlaps on one track: what runs beside
- *             an engine (a copy small enough to skip it, a yield) has a track "beside" it.
- *   queue     a slice from the moment the operation is at the head of its queue (issued, the one
- *   tracks    before it ended) to its end; inside it "blocked" until its dependencies are met and
- *             "queued" until it starts
- *   flows     an arrow from the last early copy into a slot to the compute that reads it, and one
- *             from every late copy
- *   counters  "h2d rate" and "d2h rate" in GB/s: bytes of the copies under way, each spread over its
- *             own duration (payload of collectives is not a copy and not counted); "ring" in bytes:
- *             early and late bytes copied in and not yet released by the compute that reads them
+ *   tracks    of a device: its compute and its copy engines, then its queues; of the host: its
+ * thread engine    a slice from start to end, "deliver L7", with token, op, bytes and rate. A
+ * copy runs tracks    on the copy engine of its direction (one track for both when the card has
+ * one engine), or on compute when a kernel makes it. Nothing overlaps on one track: what runs
+ * beside an engine (a copy small enough to skip it, a yield) has a track "beside" it. queue a
+ * slice from the moment the operation is at the head of its queue (issued, the one tracks
+ * before it ended) to its end; inside it "blocked" until its dependencies are met and "queued"
+ * until it starts flows     an arrow from the last early copy into a slot to the compute that
+ * reads it, and one from every late copy counters  "h2d rate" and "d2h rate" in GB/s: bytes of
+ * the copies under way, each spread over its own duration (payload of collectives is not a copy
+ * and not counted); "ring" in bytes: early and late bytes copied in and not yet released by the
+ * compute that reads them
  *
  * The order is fixed, so equal timelines give equal bytes.
  */
@@ -29,9 +28,9 @@
 #include "sched/timeline.h"
 
 /*
- * Appends the trace to out. The machine gives names, engine counts and which copies skip an engine.
- * Errors: KVS_EINVAL for a timeline that does not belong to the plan or the machine, or whose spans
- *         end before they start; out then holds a part of a trace.
+ * Appends the trace to out. The machine gives names, engine counts and which copies skip an
+ * engine. Errors: KVS_EINVAL for a timeline that does not belong to the plan or the machine, or
+ * whose spans end before they start; out then holds a part of a trace.
  */
 kvs_status kvs_perfetto_write(const struct kvs_plan *plan, const struct kvs_timeline *timeline,
                               const struct kvs_machine *machine, struct kvs_text *out,

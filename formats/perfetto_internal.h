@@ -22,6 +22,8 @@ struct perfetto_item {
     uint16_t process; /* 0: host, d + 1: device d */
     uint8_t engine;   /* perfetto_engine */
     uint8_t dir;      /* kvs_dir, of copies */
+    bool was_idle;    /* its queue had nothing under way when it was issued */
+    bool is_beside;   /* runs without its engine */
     uint32_t lane;    /* 0: the engine's own track, more: beside it */
     kvs_time head_ps; /* at the head of its queue: not before issue and its predecessor's end */
     uint64_t size_bytes;
@@ -33,7 +35,8 @@ struct perfetto {
     const struct kvs_machine *machine;
     struct kvs_json_writer w;
     struct kvs_error *err;
-    struct perfetto_item *items; /* owned, [n_items], by start, then end, then place in the timeline */
+    struct perfetto_item
+        *items; /* owned, [n_items], by start, then end, then place in the timeline */
     size_t n_items;
     uint32_t *n_lanes; /* owned, [n_devices + 1][PERFETTO_N_ENGINES] */
 };
@@ -41,11 +44,6 @@ struct perfetto {
 /* perfetto_items.c: resolves the spans, gives them engines and lanes. */
 kvs_status perfetto_items_create(struct perfetto *p);
 void perfetto_items_destroy(struct perfetto *p);
-/* Source (true) or destination bytes of a copy: access i is one of them. */
-static inline bool perfetto_is_write(const struct perfetto_item *item, uint32_t i)
-{
-    return item->segment->accesses.items[item->op->first_access + i].mode == KVS_ACCESS_WRITE;
-}
 
 /* Track numbers inside a process. */
 static inline uint32_t perfetto_engine_track(perfetto_engine engine, uint32_t lane)
@@ -57,7 +55,8 @@ static inline uint32_t perfetto_queue_track(uint32_t queue)
     return 1000000 + queue;
 }
 
-/* perfetto.c: pieces of an event. begin opens {"name", "ph", "pid"}; the caller ends the object. */
+/* perfetto.c: pieces of an event. begin opens {"name", "ph", "pid"}; the caller ends the
+ * object. */
 void perfetto_event_begin(struct perfetto *p, const char *name, const char *phase,
                           uint32_t process);
 void perfetto_event_time(struct perfetto *p, const char *key, kvs_time ps);

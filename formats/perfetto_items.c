@@ -1,4 +1,5 @@
-/* From spans to slices: which engine an operation occupied, and on which of its tracks it fits. */
+/* From spans to slices: which engine an operation occupied, and on which of its tracks it fits.
+ */
 #include <stdlib.h>
 
 #include "formats/perfetto_internal.h"
@@ -14,11 +15,12 @@ static kvs_status items_check(const struct perfetto *p, size_t i)
     const struct kvs_span *span = &p->timeline->spans.items[i];
     if (span->segment >= p->plan->segments.n ||
         span->op >= p->plan->segments.items[span->segment].ops.n ||
+        span->queue != p->plan->segments.items[span->segment].ops.items[span->op].queue ||
         span->queue >= p->plan->queues.n)
         return items_invalid(p, i, "no such operation in the plan");
     uint16_t device = p->plan->queues.items[span->queue].device;
-    if (device != KVS_HOST_DEVICE && device >= p->machine->n_devices)
-        return items_invalid(p, i, "no such device in the machine");
+    if (device != KVS_HOST_DEVICE && device >= p->plan->n_devices)
+        return items_invalid(p, i, "no such device in the plan");
     if (span->start_ps < 0 || span->end_ps < span->start_ps)
         return items_invalid(p, i, "must start at 0 or later and end after that");
     return KVS_OK;
@@ -89,8 +91,9 @@ static int items_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* When each operation came to the head of its queue; a stale issue time never reaches past start. */
-static kvs_status items_set_heads(struct perfetto *p, bool *out_was_idle)
+/* When each operation came to the head of its queue; a stale issue time never reaches past
+ * start. */
+static kvs_status items_set_heads(struct perfetto *p)
 {
     void *memory;
     KVS_TRY(kvs_mem_alloc(p->plan->queues.n, sizeof(kvs_time), &memory, p->err));
@@ -99,7 +102,7 @@ static kvs_status items_set_heads(struct perfetto *p, bool *out_was_idle)
         struct perfetto_item *item = &p->items[i];
         const struct kvs_span *span = item->span;
         kvs_time *last_ps = &end_ps[span->queue];
-        out_was_idle[i] = *last_ps <= span->issue_ps;
+        item->was_idle = *last_ps <= span->issue_ps;
         kvs_time head_ps = *last_ps > span->issue_ps ? *last_ps : span->issue_ps;
         item->head_ps = head_ps < span->start_ps ? head_ps : span->start_ps;
         *last_ps = span->end_ps;
@@ -108,17 +111,45 @@ static kvs_status items_set_heads(struct perfetto *p, bool *out_was_idle)
     return KVS_OK;
 }
 
-/* Runs beside its engine by the machine's rules (docs/copy-engine.md). */
-static bool items_is_beside(const struct perfetto *p, const struct perfetto_item *item,
-                            bool was_idle)
+/* May skip its engine by the machine's rules (docs/copy-engine.md). */
+static bool items_may_bypass(const struct perfetto *p, const struct perfetto_item *item)
 {
-    if (item->engine == PERFETTO_COMPUTE)
-        return (item->op->flags & KVS_OP_LIGHT) != 0;
-    if (item->engine != PERFETTO_H2D || item->dir != KVS_H2D || !was_idle)
+    if (item->op->kind != KVS_OP_COPY || item->engine == PERFETTO_COMPUTE || !item->was_idle)
         return false;
     return kvs_copy_bypasses(&p->machine->devices[item->process - 1].engines, item->size_bytes,
                              (item->op->flags & KVS_OP_2D) != 0,
                              (item->op->flags & KVS_OP_PAGEABLE) != 0);
+}
+
+static size_t items_engine_index(const struct perfetto_item *item)
+{
+    return (size_t)item->process * PERFETTO_N_ENGINES + item->engine;
+}
+
+/*
+ * A timeline does not say whether a copy skipped its engine. One that may do so did, if another
+ * copy takes the engine before it ends: hence from the last item to the first, with the start
+ * of the next one that needs the engine.
+ */
+static kvs_status items_set_beside(struct perfetto *p, size_t n_engines)
+{
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(n_engines, sizeof(kvs_time), &memory, p->err));
+    kvs_time *next_ps = memory;
+    for (size_t i = 0; i < n_engines; i++)
+        next_ps[i] = INT64_MAX;
+    for (size_t i = p->n_items; i-- > 0;) {
+        struct perfetto_item *item = &p->items[i];
+        kvs_time *next = &next_ps[items_engine_index(item)];
+        if (item->op->flags & KVS_OP_LIGHT)
+            item->is_beside = true;
+        else if (items_may_bypass(p, item))
+            item->is_beside = *next < item->span->end_ps;
+        else
+            *next = item->span->start_ps;
+    }
+    kvs_mem_free(next_ps);
+    return KVS_OK;
 }
 
 /* Ends of the lanes of all engines: a list per engine of a process. */
@@ -127,9 +158,9 @@ struct items_lanes {
 };
 
 static kvs_status items_place(struct perfetto *p, struct items_lanes *lanes,
-                              struct perfetto_item *item, bool is_beside)
+                              struct perfetto_item *item)
 {
-    size_t lane = is_beside ? 1 : 0;
+    size_t lane = item->is_beside ? 1 : 0;
     while (lane < lanes->ends.n && lanes->ends.items[lane] > item->span->start_ps)
         lane++;
     while (lanes->ends.n <= lane)
@@ -139,18 +170,15 @@ static kvs_status items_place(struct perfetto *p, struct items_lanes *lanes,
     return KVS_OK;
 }
 
-static kvs_status items_set_lanes(struct perfetto *p, const bool *was_idle)
+static kvs_status items_set_lanes(struct perfetto *p, size_t n_engines)
 {
-    size_t n_engines = ((size_t)p->machine->n_devices + 1) * PERFETTO_N_ENGINES;
     void *memory;
     kvs_status status;
     KVS_TRY(kvs_mem_alloc(n_engines, sizeof(struct items_lanes), &memory, p->err));
     struct items_lanes *lanes = memory;
     for (size_t i = 0; i < p->n_items; i++) {
         struct perfetto_item *item = &p->items[i];
-        size_t engine = (size_t)item->process * PERFETTO_N_ENGINES + item->engine;
-        KVS_TRY_GOTO(items_place(p, &lanes[engine], item, items_is_beside(p, item, was_idle[i])),
-                     out);
+        KVS_TRY_GOTO(items_place(p, &lanes[items_engine_index(item)], item), out);
     }
     KVS_TRY_GOTO(kvs_mem_alloc(n_engines, sizeof *p->n_lanes, &memory, p->err), out);
     p->n_lanes = memory;
@@ -175,8 +203,9 @@ static kvs_status items_resolve(struct perfetto *p)
     for (size_t i = 0; i < p->n_items && status == KVS_OK; i++) {
         const struct kvs_span *span = &p->timeline->spans.items[i];
         status = items_check(p, i);
-        if (status == KVS_OK && span->token < first[span->segment])
-            status = items_invalid(p, i, "token before its segment");
+        if (status == KVS_OK && span->token - first[span->segment] >=
+                                    p->plan->segments.items[span->segment].n_tokens)
+            status = items_invalid(p, i, "token outside its segment");
         if (status == KVS_OK)
             items_fill(p, i, first[span->segment], &p->items[i]);
     }
@@ -186,20 +215,16 @@ static kvs_status items_resolve(struct perfetto *p)
 
 kvs_status perfetto_items_create(struct perfetto *p)
 {
+    size_t n_engines = ((size_t)p->machine->n_devices + 1) * PERFETTO_N_ENGINES;
     void *memory;
-    kvs_status status;
     p->n_items = p->timeline->spans.n;
     KVS_TRY(kvs_mem_alloc(p->n_items, sizeof *p->items, &memory, p->err));
     p->items = memory;
     KVS_TRY(items_resolve(p));
     qsort(p->items, p->n_items, sizeof *p->items, items_compare);
-    KVS_TRY(kvs_mem_alloc(p->n_items, sizeof(bool), &memory, p->err));
-    bool *was_idle = memory;
-    KVS_TRY_GOTO(items_set_heads(p, was_idle), out);
-    KVS_TRY_GOTO(items_set_lanes(p, was_idle), out);
-out:
-    kvs_mem_free(was_idle);
-    return status;
+    KVS_TRY(items_set_heads(p));
+    KVS_TRY(items_set_beside(p, n_engines));
+    return items_set_lanes(p, n_engines);
 }
 
 void perfetto_items_destroy(struct perfetto *p)

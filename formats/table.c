@@ -1,4 +1,5 @@
-/* A table in memory: cells in row order, their text in an arena. The syntax is in table_read.c. */
+/* A table in memory: cells in row order, their text in an arena. The syntax is in table_read.c.
+ */
 #include "formats/table.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The syntax of tables: a cursor over the bytes that knows line and column, one line at a time. */
+/* The syntax of tables: a cursor over the bytes that knows line and column, one line at a time.
+ */
 #include <string.h>
 
 #include "base/mem.h"
@@ -157,8 +158,9 @@ static kvs_status table_check_header(struct table_reader *r)
         r->line = cells[i].line;
         r->column = cells[i].column;
         if (!table_is_name(cells[i].text))
-            return TABLE_FAIL(r, "column names are letters, digits and _, no digit first, got \"%.80s\"",
-                              cells[i].text);
+            return TABLE_FAIL(
+                r, "column names are letters, digits and _, no digit first, got \"%.80s\"",
+                cells[i].text);
         for (size_t k = 0; k < i; k++)
             if (strcmp(cells[k].text, cells[i].text) == 0)
                 return TABLE_FAIL(r, "column \"%.80s\" is there twice", cells[i].text);
@@ -211,12 +213,8 @@ kvs_status kvs_table_parse(const char *name, const char *bytes, size_t n,
     void *memory;
     kvs_status status;
     KVS_TRY(kvs_mem_alloc(1, sizeof(struct kvs_table), &memory, err));
-    struct table_reader r = {.table = memory,
-                             .at = bytes,
-                             .end = bytes + n,
-                             .line = 1,
-                             .column = 1,
-                             .err = err};
+    struct table_reader r = {
+        .table = memory, .at = bytes, .end = bytes + n, .line = 1, .column = 1, .err = err};
     KVS_TRY_GOTO(kvs_arena_copy(&r.table->arena, name, strlen(name), &r.table->name, err), out);
     KVS_TRY_GOTO(table_read(&r), out);
     *out = r.table;

@@ -1,11 +1,12 @@
 /*
  * A hand-made plan like the pipelined transport's, small enough to follow on paper: one device,
- * four staged layers, look-ahead 1, a ring of three slots, a window of 8 rows of 16 bytes for each of K and
- * V. Token t has 4 + t early rows and stores row 4 + t; four tokens, so late shrinks from 4 rows to 1.
+ * four staged layers, look-ahead 1, a ring of three slots, a window of 8 rows of 16 bytes for
+ * each of K and V. Token t has 4 + t early rows and stores row 4 + t; four tokens, so late
+ * shrinks from 4 rows to 1.
  *
- * A token in issue order: boundary wait, deliveries of layers 0 and 1, first compute; then for each layer o
- * the consumer wait, the store, late K and V, attention, the deliveries of layer o + 2; at the end the wait for
- * compute and the sampling.
+ * A token in issue order: boundary wait, deliveries of layers 0 and 1, first compute; then for
+ * each layer o the consumer wait, the store, late K and V, attention, the deliveries of layer o
+ * + 2; at the end the wait for compute and the sampling.
  */
 #ifndef KVS_TESTS_SCHED_PLAN_FIXTURE_H
 #define KVS_TESTS_SCHED_PLAN_FIXTURE_H
@@ -42,12 +43,12 @@ struct fixture {
     kvs_op_id last_transfer, last_compute;
 };
 
-#define FIXTURE_OK(call)                                                                           \
-    do {                                                                                           \
-        struct kvs_error *fixture_err_ = &(struct kvs_error){0};                                   \
-        struct kvs_error *err = fixture_err_;                                                      \
-        if ((call) != KVS_OK)                                                                      \
-            fail_msg("%s: %s", #call, fixture_err_->text);                                         \
+#define FIXTURE_OK(call)                                                                       \
+    do {                                                                                       \
+        struct kvs_error *fixture_err_ = &(struct kvs_error){0};                               \
+        struct kvs_error *err = fixture_err_;                                                  \
+        if ((call) != KVS_OK)                                                                  \
+            fail_msg("%s: %s", #call, fixture_err_->text);                                     \
     } while (0)
 
 static inline struct kvs_range fixture_range(uint32_t buffer, uint64_t offset, uint64_t bytes)
@@ -69,7 +70,8 @@ static inline struct kvs_range fixture_rows(uint32_t buffer, uint64_t base, uint
                               .rows_step = (int16_t)rows_step};
 }
 
-static inline void fixture_access(struct fixture *f, struct kvs_range range, kvs_access_mode mode)
+static inline void fixture_access(struct fixture *f, struct kvs_range range,
+                                  kvs_access_mode mode)
 {
     FIXTURE_OK(kvs_plan_add_access(f->plan, &range, mode, err));
 }
@@ -116,8 +118,9 @@ static inline void fixture_deliver(struct fixture *f, uint16_t layer, bool has_r
             fixture_dep(f, f->attention[layer - f->n_slots], 0);
         fixture_access(f, fixture_rows(f->cache[side][layer], 0, 0, 0, FIXTURE_EARLY, 1),
                        KVS_ACCESS_READ);
-        fixture_access(f, fixture_rows(f->slots[layer % f->n_slots], side * FIXTURE_HALF, 0, 0,
-                                       FIXTURE_EARLY, 1),
+        fixture_access(f,
+                       fixture_rows(f->slots[layer % f->n_slots], side * FIXTURE_HALF, 0, 0,
+                                    FIXTURE_EARLY, 1),
                        KVS_ACCESS_WRITE);
         f->ready[layer] = f->last_transfer = id;
     }
@@ -146,13 +149,15 @@ static inline void fixture_attention(struct fixture *f, uint16_t layer)
         uint32_t late = FIXTURE_WINDOW - FIXTURE_EARLY;
         fixture_op(f, KVS_OP_COPY, KVS_TAG_LATE, f->q_compute, layer, 0);
         fixture_access(f, fixture_rows(cache, 0, FIXTURE_EARLY, 1, late, -1), KVS_ACCESS_READ);
-        fixture_access(f, fixture_rows(slot, base, FIXTURE_EARLY, 1, late, -1), KVS_ACCESS_WRITE);
+        fixture_access(f, fixture_rows(slot, base, FIXTURE_EARLY, 1, late, -1),
+                       KVS_ACCESS_WRITE);
     }
     kvs_op_id id = fixture_op(f, KVS_OP_COMPUTE, KVS_TAG_ATTENTION, f->q_compute, layer, 0);
     fixture_dep(f, f->ready[layer], 0);
     for (unsigned side = 0; side < 2; side++) {
         uint32_t cache = f->cache[side][layer];
-        fixture_access(f, fixture_range(slot, side * FIXTURE_HALF, FIXTURE_HALF), KVS_ACCESS_READ);
+        fixture_access(f, fixture_range(slot, side * FIXTURE_HALF, FIXTURE_HALF),
+                       KVS_ACCESS_READ);
         fixture_access(f, fixture_range(cache, 0, FIXTURE_HALF), KVS_ACCESS_EXPECT);
         fixture_access(f, fixture_rows(cache, 0, FIXTURE_EARLY, 1, 1, 0), KVS_ACCESS_FRESH);
     }
@@ -202,10 +207,10 @@ static inline struct fixture fixture_empty(uint32_t n_slots)
     FIXTURE_OK(kvs_plan_add_queue(f.plan, 0, "d0.transfer", &f.q_transfer, err));
     FIXTURE_OK(kvs_plan_add_queue(f.plan, 0, "d0.blocking", &f.q_blocking, err));
     for (int i = 0; i < FIXTURE_LAYERS; i++) {
-        f.cache[0][i] = fixture_buffer(&f, KVS_PLACE_HOST_PINNED, 2 * FIXTURE_HALF, FIXTURE_HALF,
-                                       "cache.k.", i);
-        f.cache[1][i] = fixture_buffer(&f, KVS_PLACE_HOST_PINNED, 2 * FIXTURE_HALF, FIXTURE_HALF,
-                                       "cache.v.", i);
+        f.cache[0][i] = fixture_buffer(&f, KVS_PLACE_HOST_PINNED, 2 * FIXTURE_HALF,
+                                       FIXTURE_HALF, "cache.k.", i);
+        f.cache[1][i] = fixture_buffer(&f, KVS_PLACE_HOST_PINNED, 2 * FIXTURE_HALF,
+                                       FIXTURE_HALF, "cache.v.", i);
     }
     for (uint32_t i = 0; i < n_slots; i++)
         f.slots[i] =

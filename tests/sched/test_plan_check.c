@@ -5,7 +5,8 @@
 
 #include "sched/plan_check.h"
 
-/* Checks, expects a refusal whose text and hint contain the given pieces, and destroys the plan. */
+/* Checks, expects a refusal whose text and hint contain the given pieces, and destroys the
+ * plan. */
 static void refuse(struct fixture *f, const char *text, const char *hint)
 {
     struct kvs_error err = {0};
@@ -32,7 +33,8 @@ static void test_good(void **state)
     struct kvs_plan_check_report report = {0};
     size_t n_ops = fixture_last(&f)->ops.n;
     accept(&f, &report);
-    /* 1 boundary, 4 x 2 deliveries, first, 4 x (wait, copy, store, 2 late, attention), 2 at the end */
+    /* 1 boundary, 4 x 2 deliveries, first, 4 x (wait, copy, store, 2 late, attention), 2 at the
+     * end */
     assert_int_equal(n_ops, 1 + 8 + 1 + 4 * 6 + 2);
     /* 2 periods + distance 1 + 1 = 4 tokens, and the segment has 4 */
     assert_int_equal(report.n_tokens, 4);
@@ -46,10 +48,11 @@ static void test_missing_ready(void **state)
     struct fixture f = fixture_good();
     fixture_at(&f, f.attention[2])->n_dep = 0;
     char text[160];
-    snprintf(text, sizeof text,
-             "plan: token 0: op %u (d0.compute compute attention layer 2) reads d0.slot2 bytes [0, "
-             "64) while op %u (d0.transfer copy deliver layer 2) may still be writing them",
-             f.attention[2], f.ready[2] - 1);
+    snprintf(
+        text, sizeof text,
+        "plan: token 0: op %u (d0.compute compute attention layer 2) reads d0.slot2 bytes [0, "
+        "64) while op %u (d0.transfer copy deliver layer 2) may still be writing them",
+        f.attention[2], f.ready[2] - 1);
     char hint[64];
     snprintf(hint, sizeof hint, "add a dependency on op %u", f.ready[2] - 1);
     refuse(&f, text, hint);
@@ -60,8 +63,8 @@ static void test_missing_release(void **state)
     (void)state;
     struct fixture f = fixture_good();
     fixture_at(&f, fixture_find(&f, KVS_OP_COPY, KVS_TAG_DELIVER, 3, 0))->n_dep = 0;
-    /* slot 0 is read by the attention of layer 0, but the host has waited for that at layer 1's store:
-     * the order is implied, as SEMANTICS says of a ring of look-ahead + 2 slots */
+    /* slot 0 is read by the attention of layer 0, but the host has waited for that at layer 1's
+     * store: the order is implied, as SEMANTICS says of a ring of look-ahead + 2 slots */
     accept(&f, NULL);
 
     f = fixture_empty(2);
@@ -104,11 +107,12 @@ static void test_missing_late_reused_slot(void **state)
         fixture_access_of(&f, late, i)->rows = 0;
         fixture_access_of(&f, late, i)->rows_step = 0;
     }
-    refuse(&f,
-           "(d0.compute compute attention layer 3) expects cache.v.3 bytes [64, 128) in d0.slot0 "
-           "[192, 256), but op 10 (d0.compute copy late layer 0, token 0) brought cache.v.0 bytes "
-           "from 64 on there",
-           NULL);
+    refuse(
+        &f,
+        "(d0.compute compute attention layer 3) expects cache.v.3 bytes [64, 128) in d0.slot0 "
+        "[192, 256), but op 10 (d0.compute copy late layer 0, token 0) brought cache.v.0 bytes "
+        "from 64 on there",
+        NULL);
 }
 
 static void test_row_short(void **state)
@@ -133,7 +137,8 @@ static void test_row_misplaced(void **state)
     for (unsigned i = 0; i < 2; i++)
         fixture_access_of(&f, id, i)->rows--;
     refuse(&f,
-           "expects cache.k.3 bytes [0, 48) in d0.slot0 [0, 48), but op 20 (d0.transfer copy deliver "
+           "expects cache.k.3 bytes [0, 48) in d0.slot0 [0, 48), but op 20 (d0.transfer copy "
+           "deliver "
            "layer 3, token 0) brought cache.k.3 bytes from 16 on there",
            NULL);
 
@@ -150,18 +155,21 @@ static void test_boundary_too_early(void **state)
     refuse(&f, "op 35 (host host sample) reads d0.logits bytes [0, 4) while op 33", NULL);
 
     f = fixture_good();
-    fixture_at(&f, fixture_find(&f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_access = 0;
+    fixture_at(&f, fixture_find(&f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_access =
+        0;
     fixture_at(&f, fixture_find(&f, KVS_OP_WAIT, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_dep = 0;
     accept(&f, NULL); /* the boundary waits for the last compute */
 
     f = fixture_good();
-    fixture_at(&f, fixture_find(&f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_access = 0;
+    fixture_at(&f, fixture_find(&f, KVS_OP_HOST, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_access =
+        0;
     fixture_at(&f, fixture_find(&f, KVS_OP_WAIT, KVS_TAG_SAMPLE, KVS_NO_LAYER, 0))->n_dep = 0;
     fixture_at(&f, fixture_find(&f, KVS_OP_WAIT, KVS_TAG_BOUNDARY, KVS_NO_LAYER, 0))->n_dep = 0;
-    refuse(&f,
-           "plan: token 1: op 1 (d0.transfer copy deliver layer 0) writes d0.slot0 bytes [64, 80) "
-           "while op 31 (d0.compute copy late layer 3, token 0) may still be writing them",
-           "add a dependency on op 31 at distance 1");
+    refuse(
+        &f,
+        "plan: token 1: op 1 (d0.transfer copy deliver layer 0) writes d0.slot0 bytes [64, 80) "
+        "while op 31 (d0.compute copy late layer 3, token 0) may still be writing them",
+        "add a dependency on op 31 at distance 1");
 }
 
 static void test_cycle(void **state)
@@ -171,7 +179,8 @@ static void test_cycle(void **state)
     struct kvs_segment *s = fixture_last(&f);
     s->deps.items[fixture_at(&f, f.attention[0])->first_dep].op = f.ready[3];
     refuse(&f,
-           "op 11 (d0.compute compute attention layer 0) waits for op 21 (d0.transfer copy deliver "
+           "op 11 (d0.compute compute attention layer 0) waits for op 21 (d0.transfer copy "
+           "deliver "
            "layer 3), which is issued later (cycle)",
            NULL);
     f = fixture_good();
@@ -220,8 +229,8 @@ static void test_structure(void **state)
     refuse(&f, "two buffers are called \"d0.slot0\"", NULL);
 }
 
-/* Early takes row 4 + t, which this token stores later. Without waiting it is a race; when the host
- * waits for the delivery there is no race, but the row is the old one. */
+/* Early takes row 4 + t, which this token stores later. Without waiting it is a race; when the
+ * host waits for the delivery there is no race, but the row is the old one. */
 static void test_stale(void **state)
 {
     (void)state;
@@ -236,11 +245,12 @@ static void test_stale(void **state)
         }
         if (is_blocking) {
             fixture_at(&f, early)->flags |= KVS_OP_BLOCKS;
-            refuse(&f,
-                   "expects cache.k.1 bytes [0, 80) in d0.slot1 [0, 80), but they are stale: op 3 "
-                   "(d0.transfer copy deliver layer 1, token 0) took them before op 16 (host host "
-                   "store layer 1, token 0) wrote [64, 80)",
-                   NULL);
+            refuse(
+                &f,
+                "expects cache.k.1 bytes [0, 80) in d0.slot1 [0, 80), but they are stale: op 3 "
+                "(d0.transfer copy deliver layer 1, token 0) took them before op 16 (host host "
+                "store layer 1, token 0) wrote [64, 80)",
+                NULL);
         } else {
             refuse(&f,
                    "op 16 (host host store layer 1) writes cache.k.1 bytes [64, 80) while op 3 "
@@ -259,8 +269,9 @@ static void test_not_fresh(void **state)
     refuse(&f, "needs cache.v.2 bytes [64, 80) of this token, they are older", NULL);
 }
 
-/* Every dependency is needed, or a path implies it. By hand: what protects bytes in this plan is the host's
- * wait before each store and `ready`; `release` and one half of the boundary are implied. */
+/* Every dependency is needed, or a path implies it. By hand: what protects bytes in this plan
+ * is the host's wait before each store and `ready`; `release` and one half of the boundary are
+ * implied. */
 static void test_every_dep(void **state)
 {
     (void)state;
@@ -294,18 +305,19 @@ static void test_path(void **state)
     struct kvs_text path = {0};
     struct kvs_error err = {0};
     assert_int_equal(
-        kvs_plan_explain_dep(f.plan, 0, fixture_at(&f, release)->first_dep, &path, &err), KVS_OK);
+        kvs_plan_explain_dep(f.plan, 0, fixture_at(&f, release)->first_dep, &path, &err),
+        KVS_OK);
     /* attention 0 -> consumer wait of layer 1 -> store (the host's, after it) -> deliver 3 */
-    assert_string_equal(path.data,
-                        "op 11 (d0.compute compute attention layer 0, token 0) -> "
-                        "op 14 (host wait consumer layer 1, token 0) -> "
-                        "op 16 (host host store layer 1, token 0) -> "
-                        "op 20 (d0.transfer copy deliver layer 3, token 0)");
+    assert_string_equal(path.data, "op 11 (d0.compute compute attention layer 0, token 0) -> "
+                                   "op 14 (host wait consumer layer 1, token 0) -> "
+                                   "op 16 (host host store layer 1, token 0) -> "
+                                   "op 20 (d0.transfer copy deliver layer 3, token 0)");
     kvs_text_fini(&path);
     kvs_plan_destroy(f.plan);
 }
 
-/* Two devices that only reduce; `members` gives the queue of each collective, `groups` its group. */
+/* Two devices that only reduce; `members` gives the queue of each collective, `groups` its
+ * group. */
 static struct fixture reduce(const uint16_t *members, const uint32_t *groups, unsigned n,
                              uint32_t n_members)
 {
@@ -334,8 +346,9 @@ static void test_collectives(void **state)
     f = reduce((uint16_t[]){1, 1}, (uint32_t[]){7, 7}, 2, 2);
     refuse(&f, "is a second member of collective 7 on device 0", NULL);
     f = reduce((uint16_t[]){1, 1, 2, 2}, (uint32_t[]){7, 8, 8, 7}, 4, 2);
-    refuse(&f, "op 3 (d1.compute collective reduce layer 0) is a member of collective 7 and stands "
-               "behind another member of it (cycle)",
+    refuse(&f,
+           "op 3 (d1.compute collective reduce layer 0) is a member of collective 7 and stands "
+           "behind another member of it (cycle)",
            NULL);
     f = reduce((uint16_t[]){1}, (uint32_t[]){7}, 1, 2);
     fixture_op(&f, KVS_OP_WAIT, KVS_TAG_BOUNDARY, KVS_HOST_QUEUE, KVS_NO_LAYER, 0);
@@ -346,7 +359,8 @@ static void test_collectives(void **state)
     refuse(&f, "waits for op 0 (d0.compute collective reduce layer 0), which cannot end", NULL);
 }
 
-/* A host buffer written on device 0's queue, read on device 1's behind a collective of n devices. */
+/* A host buffer written on device 0's queue, read on device 1's behind a collective of n
+ * devices. */
 static void check_collective_order(uint16_t n, bool has_collective)
 {
     struct fixture f = {0};
@@ -361,7 +375,8 @@ static void check_collective_order(uint16_t n, bool has_collective)
     FIXTURE_OK(kvs_plan_add_segment(f.plan, 8, false, err));
     for (unsigned round = 0; round < 2; round++) {
         fixture_op(&f, KVS_OP_COMPUTE, KVS_TAG_FIRST, queues[round], 0, 0);
-        fixture_access(&f, fixture_range(shared, 0, 16), round ? KVS_ACCESS_READ : KVS_ACCESS_WRITE);
+        fixture_access(&f, fixture_range(shared, 0, 16),
+                       round ? KVS_ACCESS_READ : KVS_ACCESS_WRITE);
         for (uint16_t d = 0; has_collective && d < n; d++) {
             kvs_op_id id = fixture_op(&f, KVS_OP_COLLECTIVE, KVS_TAG_REDUCE, queues[d], 0, 0);
             fixture_at(&f, id)->collective.group = round;
@@ -383,8 +398,8 @@ static void test_collective_order(void **state)
     check_collective_order(20, false);
 }
 
-/* A ring that runs on across tokens: one layer, two slots, period 2, and the delivery for token t + 1 is
- * issued in token t. */
+/* A ring that runs on across tokens: one layer, two slots, period 2, and the delivery for token
+ * t + 1 is issued in token t. */
 static struct fixture periodic(uint32_t n_tokens, bool has_release)
 {
     struct fixture f = fixture_empty(2);
@@ -414,18 +429,22 @@ static void test_period(void **state)
     accept(&f, &report);
     assert_int_equal(report.n_tokens, 2 * 2 + 2 + 1);
     f = periodic(100, false);
-    refuse(&f, "plan: token 2: op 0 (d0.transfer copy deliver layer 0) writes d0.slot0 bytes [0, 64) "
-               "while op 1 (d0.compute compute attention layer 0, token 0) may still be reading",
-           "add a dependency on op 1 at distance 2");
+    refuse(
+        &f,
+        "plan: token 2: op 0 (d0.transfer copy deliver layer 0) writes d0.slot0 bytes [0, 64) "
+        "while op 1 (d0.compute compute attention layer 0, token 0) may still be reading",
+        "add a dependency on op 1 at distance 2");
     f = periodic(100, true);
     fixture_last(&f)->deps.items[0].distance = 1;
-    refuse(&f, "waits at distance 1 for op 1 (d0.compute compute attention layer 0), which runs in "
-               "phase 0, not 1",
+    refuse(&f,
+           "waits at distance 1 for op 1 (d0.compute compute attention layer 0), which runs in "
+           "phase 0, not 1",
            NULL);
 }
 
-/* Two segments; the second begins where the first has stored rows up to. Row stores alone, 100 tokens each:
- * most are leapt over, and the read at the end of the second still finds every row. */
+/* Two segments; the second begins where the first has stored rows up to. Row stores alone, 100
+ * tokens each: most are leapt over, and the read at the end of the second still finds every
+ * row. */
 static struct fixture growing(bool has_barrier, uint32_t n_first)
 {
     struct fixture f = fixture_empty(1);
@@ -450,8 +469,10 @@ static void test_leap(void **state)
         assert_true(report.n_tokens < 20);
         /* one token fewer: row 99 is missing when the second segment begins */
         f = growing(has_barrier, 99);
-        refuse(&f, "segment 1, token 0: op 1 (host host sample layer 0) reads rows bytes [1584, 1600), "
-                   "which were never written",
+        refuse(&f,
+               "segment 1, token 0: op 1 (host host sample layer 0) reads rows bytes [1584, "
+               "1600), "
+               "which were never written",
                NULL);
     }
 }

