@@ -137,8 +137,10 @@ void kvs_llm_file_read(struct kvs_yaml *doc, struct kvs_llm_file *file)
     file_read_identity(doc, root, file);
     (void)kvs_llm_get_u32(doc, root, "layers", KVS_REQUIRED, 1, KVS_LLM_MAX_LAYERS,
                           &file->n_layer);
-    (void)kvs_llm_get_u32(doc, root, "hidden", KVS_REQUIRED, 1, LLM_MAX_HIDDEN, &file->hidden);
     file_read_params(doc, root, file);
+    /* a synthetic program may have no hidden state: then nothing enters or hops */
+    (void)kvs_llm_get_u32(doc, root, "hidden", KVS_REQUIRED, file->params.is_present ? 0 : 1,
+                          LLM_MAX_HIDDEN, &file->hidden);
     (void)kvs_llm_get_u32(doc, root, "vocab",
                           file->params.is_present ? KVS_OPTIONAL : KVS_REQUIRED, 1,
                           LLM_MAX_VOCAB, &file->vocab);

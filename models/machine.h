@@ -53,11 +53,19 @@ struct kvs_row_curve {
 
 typedef enum kvs_arbitration { KVS_ARB_STICKY, KVS_ARB_FIFO } kvs_arbitration;
 
+/*
+ * Which stream an engine serves second after it was idle, when one copy waits for the first stream's
+ * event and a younger one is free: the free one, or the one in the chain. Both were measured on one
+ * H200, stable within a run, with nothing found that decides (docs/copy-engine.md).
+ */
+typedef enum kvs_first_turn { KVS_FIRST_TURN_FREE, KVS_FIRST_TURN_CHAINED } kvs_first_turn;
+
 /* Copy engines of a device. Source of the rules: docs/copy-engine.md. */
 struct kvs_engines {
     uint32_t n_engines;     /* 1: both directions share one; >= 2: one per direction */
     struct kvs_param count; /* n_engines again, with its origin, for lists of figures */
     kvs_arbitration arbitration;
+    kvs_first_turn first_turn;
     struct kvs_param commit_lead;  /* s: how long before the end the next copy must be ready */
     struct kvs_param bypass_bytes; /* a single pinned 1D copy up to this skips the engine */
     struct kvs_param bypass_pageable_bytes;

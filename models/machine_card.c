@@ -145,6 +145,8 @@ static void card_read_engines(struct kvs_yaml *doc, const struct kvs_yaml_node *
                               struct kvs_engines *engines)
 {
     static const char *const arbitrations[] = {"sticky", "fifo"}; /* as enum kvs_arbitration */
+    static const char *const first_turns[] = {"free", "chained"}; /* as enum kvs_first_turn */
+    unsigned first_turn = (unsigned)engines->first_turn;
     unsigned arbitration = (unsigned)engines->arbitration;
     struct kvs_param count = engines->count;
 
@@ -161,6 +163,9 @@ static void card_read_engines(struct kvs_yaml *doc, const struct kvs_yaml_node *
     (void)kvs_yaml_get_enum(doc, map, "arbitration", KVS_OPTIONAL, arbitrations,
                             KVS_COUNT_OF(arbitrations), &arbitration);
     engines->arbitration = (kvs_arbitration)arbitration;
+    (void)kvs_yaml_get_enum(doc, map, "first_turn", KVS_OPTIONAL, first_turns,
+                            KVS_COUNT_OF(first_turns), &first_turn);
+    engines->first_turn = (kvs_first_turn)first_turn;
     kvs_machine_fields_read(doc, map, engine_fields, KVS_COUNT_OF(engine_fields), engines);
     const struct kvs_yaml_node *curve = kvs_yaml_get_map(doc, map, "row_curve", KVS_OPTIONAL);
     if (curve)

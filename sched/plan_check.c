@@ -97,28 +97,43 @@ static kvs_status check_tokens(struct check *c, uint32_t s, uint32_t first, uint
     return KVS_OK;
 }
 
+/*
+ * The union of a range's areas at tokens first, first + period, ..., last, when it is again an
+ * area: both ends of each row move evenly, and not so far in one step that a gap is left.
+ */
+static bool check_leap_union(const struct kvs_range *range, uint32_t first, uint32_t last,
+                             uint32_t period, struct kvs_area *out)
+{
+    struct kvs_area a = kvs_area_at(range, first), b = kvs_area_at(range, last);
+    uint64_t moved = a.offset < b.offset ? b.offset - a.offset : a.offset - b.offset;
+    uint64_t n_steps = (last - first) / period;
+    uint64_t width = a.width < b.width ? a.width : b.width;
+    bool is_even = range->width_step == 0 || range->rows_step == 0;
+    if (!is_even || a.rows == 0 || a.rows != b.rows || (a.rows > 1 && a.pitch != b.pitch) ||
+        (n_steps > 0 && moved / n_steps > width))
+        return false;
+    uint64_t a_end = a.offset + a.width, b_end = b.offset + b.width;
+    *out = a;
+    out->offset = a.offset < b.offset ? a.offset : b.offset;
+    out->width = (a_end > b_end ? a_end : b_end) - out->offset;
+    if (out->rows == 1)
+        out->pitch = out->width;
+    return out->width <= out->pitch;
+}
+
 /* What one range writes in tokens first, first + period, ..., last. */
 static kvs_status check_leap_range(struct check *c, const struct kvs_range *range,
                                    uint32_t first, uint32_t last, uint32_t period,
                                    struct kvs_error *err)
 {
-    struct kvs_area area = kvs_area_at(range, first), end = kvs_area_at(range, last);
-    bool is_sliding = range->width_step == 0 && range->rows_step == 0;
-    int64_t stride = (int64_t)range->offset_step * period;
-    if (is_sliding && stride == 0)
-        return area.rows == 0 ? KVS_OK : kvs_content_write(&c->content, &area, NULL, err);
-    if (is_sliding && area.rows == 1 &&
-        (uint64_t)(stride < 0 ? -stride : stride) <= area.width) {
-        uint64_t high = kvs_area_end(stride < 0 ? &area : &end);
-        area.offset = stride < 0 ? end.offset : area.offset;
-        area.width = area.pitch = high - area.offset;
+    struct kvs_area area;
+    if (check_leap_union(range, first, last, period, &area))
         return kvs_content_write(&c->content, &area, NULL, err);
-    }
     if ((last - first) / period > KVS_CONTENT_MAX_ROWS)
         return kvs_plan_fault(c->plan, c->content.now, err,
                               "writes %s in pieces over %" PRIu32
                               " tokens: divide the segment to have it checked",
-                              c->plan->buffers.items[area.buffer].name, last - first + 1);
+                              c->plan->buffers.items[range->buffer].name, last - first + 1);
     for (uint64_t t = first; t <= last; t += period) {
         area = kvs_area_at(range, (uint32_t)t);
         if (area.rows > 0)

@@ -71,6 +71,7 @@ static void bind_engines(struct sim *sim)
                                                   .dir = (kvs_dir)dir,
                                                   .running = SIM_NONE,
                                                   .current = SIM_NONE,
+                                                  .reserved = SIM_NONE,
                                                   .end_ps = -1,
                                                   .flow = SIM_NONE};
             sim->devices[d].engine[dir] = n++;

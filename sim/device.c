@@ -370,6 +370,9 @@ static void device_start_copy(struct sim *sim, struct sim_engine *engine, uint32
                                                   : device->first_overhead_ps);
     if (dir == KVS_D2H && sim->engines[device->engine[KVS_H2D]].running != SIM_NONE)
         overhead += device->opposite_overhead_ps;
+    bool was_idle = engine->end_ps != sim->now_ps && engine->reserved == SIM_NONE;
+    engine->is_first = was_idle || (engine->is_first && engine->current == queue);
+    engine->reserved = SIM_NONE;
     engine->running = engine->current = queue;
     engine->start_ps = q->start_ps = sim->now_ps;
     engine->overhead_ps = overhead;
@@ -390,16 +393,57 @@ static void device_start_copy(struct sim *sim, struct sim_engine *engine, uint32
     sim_engine_set_rate(sim, engine, limit);
 }
 
+/*
+ * The other first turn: an engine that is still on the stream it began with may be held for the next
+ * one in that stream's chain, when it was issued before the copy that would be served.
+ */
+static uint32_t device_reserve(const struct sim *sim, const struct sim_engine *engine,
+                               uint32_t instead)
+{
+    const struct sim_queue *rival = &sim->queues[instead];
+    if (sim->machine->devices[engine->device].engines.first_turn != KVS_FIRST_TURN_CHAINED ||
+        !engine->is_first || engine->end_ps != sim->now_ps || instead == engine->current)
+        return SIM_NONE;
+    for (uint32_t i = 1; i < sim->n_queues; i++) {
+        const struct sim_queue *q = &sim->queues[i];
+        if (q->device != engine->device || q->head != SIM_HEAD_DELAYED)
+            continue;
+        const struct kvs_op *op = sim_head_op(sim, q);
+        if (device_is_engine_copy(op) && device_engine(sim, q, device_dir(op)) == engine &&
+            sim_head_issue_ps(q) < sim_head_issue_ps(rival))
+            return i;
+    }
+    return SIM_NONE;
+}
+
+/* Index in the waiting list of the queue to serve, SIM_NONE to leave the engine idle for now. */
+static uint32_t device_pick(struct sim *sim, struct sim_engine *engine)
+{
+    if (engine->reserved != SIM_NONE) {
+        for (uint32_t i = 0; i < engine->n_waiting; i++)
+            if (engine->waiting[i] == engine->reserved)
+                return i;
+        return SIM_NONE;
+    }
+    uint32_t chosen = engine->n_waiting > 0 ? device_choose(sim, engine) : SIM_NONE;
+    if (chosen != SIM_NONE) {
+        engine->reserved = device_reserve(sim, engine, engine->waiting[chosen]);
+        if (engine->reserved != SIM_NONE)
+            return SIM_NONE;
+    }
+    return chosen;
+}
+
 static void device_look_at_engine(struct sim *sim, uint32_t index)
 {
     struct sim_engine *engine = &sim->engines[index];
     if (engine->running != SIM_NONE)
         return;
-    if (engine->n_waiting == 0) {
+    uint32_t chosen = device_pick(sim, engine);
+    if (chosen == SIM_NONE) {
         sim_engine_set_rate(sim, engine, 0.0);
         return;
     }
-    uint32_t chosen = device_choose(sim, engine);
     uint32_t queue = engine->waiting[chosen];
     engine->n_waiting--;
     for (uint32_t i = chosen; i < engine->n_waiting; i++)

@@ -79,6 +79,8 @@ struct sim_engine {
     kvs_dir dir;
     uint32_t running;  /* queue, or SIM_NONE */
     uint32_t current;  /* queue served last */
+    uint32_t reserved; /* queue that it waits for, SIM_NONE: none */
+    bool is_first;     /* still on the stream that it began with after being idle */
     kvs_time end_ps;   /* of the last copy */
     kvs_time start_ps; /* of the running one */
     uint32_t *waiting; /* [n_waiting] queues, in order of readiness; slice of sim->waiting */

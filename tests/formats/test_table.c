@@ -218,7 +218,7 @@ static struct kvs_table *load(const char *path)
 
 static double number(const struct kvs_table *table, size_t row, const char *column)
 {
-    double value = NAN;
+    double value = 0.0;
     struct kvs_error err = {0};
     if (kvs_table_f64(table, row, column, &value, &err) != KVS_OK)
         fail_msg("%s:%u:%u: %s: %s", err.file, err.line, err.column, err.path, err.text);
