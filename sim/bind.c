@@ -28,6 +28,8 @@ static void bind_host_costs(struct sim *sim)
     sim->collective_ps = bind_ps(&sim->machine->collective.latency);
     sim->n_trips = (uint32_t)(sim->machine->collective.trips.value + 0.5);
     sim->pageable_async_bytes = h->pageable_async_bytes.value;
+    sim->submits_kernels = h->submit == KVS_SUBMIT_KERNELS;
+    sim->queue_limit = h->queue_limit.value >= 1.0 ? (uint32_t)h->queue_limit.value : UINT32_MAX;
 }
 
 static kvs_status bind_device(struct sim *sim, uint32_t d)
@@ -105,24 +107,42 @@ static kvs_status bind_waiting(struct sim *sim)
     return status;
 }
 
+static sim_class bind_class(const struct kvs_op *op)
+{
+    switch ((kvs_op_kind)op->kind) {
+    case KVS_OP_HOST:
+        return SIM_HOST_WORK;
+    case KVS_OP_WAIT:
+        return SIM_HOST_WAIT;
+    case KVS_OP_COPY:
+        return op->flags & KVS_OP_VIA_KERNEL ? SIM_KERNEL_COPY : SIM_ENGINE_COPY;
+    case KVS_OP_COMPUTE:
+        return op->flags & KVS_OP_LIGHT ? SIM_LIGHT : SIM_HEAVY;
+    case KVS_OP_COLLECTIVE:
+        return SIM_MEMBER;
+    case KVS_OP_KIND_COUNT:
+        break;
+    }
+    return SIM_HOST_WORK;
+}
+
 static kvs_time bind_call_ps(const struct sim *sim, const struct kvs_op *op)
 {
     kvs_time events = op->n_dep * sim->event_ps;
-    switch ((kvs_op_kind)op->kind) {
-    case KVS_OP_COPY:
-        return events + (op->flags & KVS_OP_VIA_KERNEL ? sim->launch_ps : sim->copy_call_ps);
-    case KVS_OP_COMPUTE:
-        if (op->flags & KVS_OP_LIGHT)
-            return events + sim->launch_ps;
+    switch (bind_class(op)) {
+    case SIM_ENGINE_COPY:
+        return events + sim->copy_call_ps;
+    case SIM_KERNEL_COPY:
+    case SIM_LIGHT:
+        return events + sim->launch_ps;
+    case SIM_HEAVY:
         if (op->flags & KVS_OP_SUBGRAPH)
             return events + sim->subgraph_ps;
-        return events +
-               (sim->machine->host.submit == KVS_SUBMIT_GRAPH ? sim->graph_ps : sim->launch_ps);
-    case KVS_OP_COLLECTIVE:
+        return events + (sim->submits_kernels ? sim->launch_ps : sim->graph_ps);
+    case SIM_MEMBER:
         return events + sim->collective_call_ps;
-    case KVS_OP_HOST:
-    case KVS_OP_WAIT:
-    case KVS_OP_KIND_COUNT:
+    case SIM_HOST_WORK:
+    case SIM_HOST_WAIT:
         break;
     }
     return 0;
@@ -150,6 +170,37 @@ static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)
     double seconds = kvs_compute_s(&device->cost, op->compute.params, op->compute.kv_bytes,
                                    op->compute.n_queries);
     return kvs_ps_from_seconds(seconds) + (kvs_time)op->compute.n_kernels * device->gap_ps;
+}
+
+/* Bytes at the segment's first token and their growth; a kernel may have several pairs. */
+static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segment *plan,
+                                  const struct kvs_op *op, struct sim_op *out)
+{
+    double step = 0.0;
+    for (uint32_t a = 0; a < op->n_access; a += 2) {
+        const struct kvs_range *r = &plan->accesses.items[op->first_access + a];
+        if (r->rows_step != 0 && r->width_step != 0)
+            return kvs_error_set(sim->err, KVS_EUNSUPPORTED,
+                                 "plan: a copy may grow by rows or by width, not by both");
+        out->bytes += (double)kvs_range_bytes(r);
+        step += (double)r->rows_step * (double)r->width + (double)r->rows * (double)r->width_step;
+    }
+    if (step > INT32_MAX || step < INT32_MIN)
+        return kvs_error_set(sim->err, KVS_ERANGE, "plan: a copy grows by more than 2 GiB a token");
+    out->bytes_step = (int32_t)step;
+    return KVS_OK;
+}
+
+/* The path's rate, less what narrow rows and pageable memory cost. */
+static double bind_copy_rate_Bps(const struct sim *sim, const struct kvs_segment *plan,
+                                 const struct kvs_op *op)
+{
+    uint32_t d = sim->queues[op->queue].device;
+    double rate = sim->devices[d].path_Bps[op->flags & KVS_OP_D2H ? KVS_D2H : KVS_H2D];
+    if (op->flags & KVS_OP_PAGEABLE)
+        rate = kvs_pageable_rate_Bps(&sim->machine->host, rate);
+    uint64_t width = op->flags & KVS_OP_2D ? plan->accesses.items[op->first_access].width : 0;
+    return rate * kvs_row_efficiency(&sim->machine->devices[d].engines.row_curve, width);
 }
 
 static bool bind_is_steady(const struct kvs_segment *segment)
@@ -183,26 +234,60 @@ static kvs_status bind_check_groups(const struct sim *sim, const struct kvs_segm
     return KVS_OK;
 }
 
+static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan, const struct kvs_op *op,
+                          struct sim_op *out)
+{
+    *out = (struct sim_op){.call_ps = bind_call_ps(sim, op),
+                           .work_ps = bind_work_ps(sim, op),
+                           .done_ps = -1,
+                           .waiters = SIM_NONE,
+                           .first_dep = op->first_dep,
+                           .n_dep = op->n_dep,
+                           .queue = op->queue,
+                           .cls = (unsigned)bind_class(op) & 0xf,
+                           .tag = op->tag & 0x1f,
+                           .flags = op->flags & 0x7f,
+                           .phase = op->phase};
+    if (op->kind == KVS_OP_COMPUTE)
+        out->n_kernels = op->compute.n_kernels;
+    if (op->kind == KVS_OP_COLLECTIVE) {
+        out->group = op->collective.group;
+        if (op->collective.group >= sim->n_groups)
+            sim->n_groups = op->collective.group + 1;
+    }
+    if (op->kind != KVS_OP_COPY)
+        return KVS_OK;
+    out->ps_per_byte = (double)KVS_PS_PER_S / bind_copy_rate_Bps(sim, plan, op);
+    return bind_copy_bytes(sim, plan, op, out);
+}
+
 static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token)
 {
     const struct kvs_segment *plan = &sim->plan->segments.items[s];
     struct sim_segment *segment = &sim->segments[s];
     void *memory;
     KVS_TRY(kvs_mem_alloc(plan->ops.n, sizeof *segment->ops, &memory, sim->err));
-    segment->plan = plan;
-    segment->ops = memory;
-    segment->first_token = first_token;
-    segment->is_steady = bind_is_steady(plan);
-    for (size_t i = 0; i < plan->ops.n; i++) {
-        const struct kvs_op *op = &plan->ops.items[i];
-        segment->ops[i] = (struct sim_op){.call_ps = bind_call_ps(sim, op),
-                                          .work_ps = bind_work_ps(sim, op),
-                                          .done_ps = -1,
-                                          .waiters = SIM_NONE};
-        if (op->kind == KVS_OP_COLLECTIVE && op->collective.group >= sim->n_groups)
-            sim->n_groups = op->collective.group + 1;
-    }
+    *segment = (struct sim_segment){.plan = plan,
+                                    .deps = plan->deps.items,
+                                    .ops = memory,
+                                    .n_ops = (uint32_t)plan->ops.n,
+                                    .n_tokens = plan->n_tokens,
+                                    .period = plan->period,
+                                    .first_token = first_token,
+                                    .is_steady = bind_is_steady(plan)};
+    for (size_t i = 0; i < plan->ops.n; i++)
+        KVS_TRY(bind_op(sim, plan, &plan->ops.items[i], &segment->ops[i]));
     return bind_check_groups(sim, plan);
+}
+
+static void bind_groups(struct sim *sim, const struct kvs_segment *plan)
+{
+    for (size_t i = plan->ops.n; i-- > 0;) {
+        const struct kvs_op *op = &plan->ops.items[i];
+        if (op->kind == KVS_OP_COLLECTIVE)
+            sim->groups[op->collective.group] = (struct sim_group){
+                .n_members = op->collective.n_members, .first = (kvs_op_id)i};
+    }
 }
 
 kvs_status sim_bind_group(struct sim *sim, uint32_t first)
@@ -237,6 +322,10 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first)
             sim->segments[s].ops[i].index = q->n_order;
         q->n_order++;
     }
+    for (uint32_t q = 0; q < sim->n_queues; q++)
+        if (sim->queues[q].n_order > 0)
+            sim->queues[q].op = &sim->segments[first].ops[sim->queues[q].order[0]];
+    bind_groups(sim, plan);
     return KVS_OK;
 }
 
@@ -269,9 +358,7 @@ static kvs_status bind_alloc(struct sim *sim)
         {(void **)&sim->engines, 2 * (size_t)sim->n_devices, sizeof *sim->engines},
         {(void **)&sim->segments, sim->n_segments, sizeof *sim->segments},
         {(void **)&sim->dirty_queues, sim->n_queues, sizeof *sim->dirty_queues},
-        {(void **)&sim->is_queue_dirty, sim->n_queues, sizeof *sim->is_queue_dirty},
         {(void **)&sim->dirty_engines, 2 * (size_t)sim->n_devices, sizeof *sim->dirty_engines},
-        {(void **)&sim->is_engine_dirty, 2 * (size_t)sim->n_devices, sizeof *sim->is_engine_dirty},
         {(void **)&sim->run->devices, sim->n_devices, sizeof *sim->run->devices},
         {(void **)&sim->run->links, sim->machine->n_links, sizeof *sim->run->links},
     };
@@ -318,13 +405,12 @@ void sim_unbind(struct sim *sim)
     for (uint32_t s = 0; sim->segments && s < sim->n_segments; s++)
         kvs_mem_free(sim->segments[s].ops);
     void *const arrays[] = {
-        sim->queues,        sim->devices,       sim->engines,       sim->waiting,
-        sim->segments,      sim->order,         sim->groups,        sim->dirty_queues,
-        sim->is_queue_dirty, sim->dirty_engines, sim->is_engine_dirty, sim->flows,
-        sim->capacity,      sim->capacity_opposite, sim->opposite,  sim->resource_link,
-        sim->scratch_left,  sim->scratch_count, sim->scratch_flows, sim->scratch_rates,
-        sim->scratch_index, sim->n_moving,      sim->domain_flows,  sim->local_id,
-        sim->local_stamp,   sim->local_capacity};
+        sim->queues,         sim->devices,       sim->engines,           sim->waiting,
+        sim->segments,       sim->order,         sim->groups,            sim->dirty_queues,
+        sim->dirty_engines,  sim->flows,         sim->capacity,          sim->capacity_opposite,
+        sim->opposite,       sim->n_moving,      sim->domain_flows,      sim->local_id,
+        sim->local_stamp,    sim->local_capacity, sim->scratch_left,     sim->scratch_count,
+        sim->scratch_flows,  sim->scratch_rates, sim->scratch_index};
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
         kvs_mem_free(arrays[i]);
     kvs_event_tree_fini(&sim->events);

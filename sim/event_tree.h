@@ -35,5 +35,15 @@ static inline kvs_time kvs_event_tree_next_time(const struct kvs_event_tree *tre
 {
     return tree->time_ps[tree->winner[1]];
 }
+/* Earliest time of all sources but this one. */
+static inline kvs_time kvs_event_tree_next_but(const struct kvs_event_tree *tree, uint32_t source)
+{
+    kvs_time earliest = KVS_NEVER;
+    for (uint32_t node = tree->n_leaves + source; node > 1; node /= 2) {
+        kvs_time time = tree->time_ps[tree->winner[node ^ 1]];
+        earliest = time < earliest ? time : earliest;
+    }
+    return earliest;
+}
 
 #endif

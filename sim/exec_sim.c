@@ -8,30 +8,50 @@
 
 static kvs_status sim_stuck(const struct sim *sim)
 {
-    const struct kvs_op *op = sim_plan_op(sim, sim->host.segment, sim->host.op);
+    const struct kvs_op *op =
+        &sim->segments[sim->host.segment].plan->ops.items[sim->host.index];
     return kvs_error_set(sim->err, KVS_EPLAN,
                          "plan: nothing can go on at %.3f ms: the host waits at op %u (%s %s)",
-                         kvs_ms_from_ps(sim->now_ps), sim->host.op,
+                         kvs_ms_from_ps(sim->now_ps), sim->host.index,
                          kvs_op_kind_name((kvs_op_kind)op->kind), kvs_tag_name((kvs_tag)op->tag));
+}
+
+/* Everything that ends at `event`, the earliest time there is. */
+static void sim_fire(struct sim *sim, kvs_time event)
+{
+    sim->now_ps = event;
+    for (;;) {
+        uint32_t queue = kvs_event_tree_next(&sim->events);
+        bool has_others = kvs_event_tree_next_but(&sim->events, queue) == event;
+        sim->firing = queue;
+        sim_queue_event(sim, queue);
+        if (!has_others)
+            return; /* sim_settle may replace the event; otherwise it is cleared then */
+        if (sim->firing != SIM_NONE)
+            kvs_event_tree_set(&sim->events, queue, KVS_NEVER);
+        sim->firing = SIM_NONE;
+        if (kvs_event_tree_next_time(&sim->events) != event)
+            return;
+    }
 }
 
 static kvs_status sim_loop(struct sim *sim)
 {
+    sim->firing = SIM_NONE;
     sim_host_start(sim);
     while (sim->status == KVS_OK) {
         kvs_time event = kvs_event_tree_next_time(&sim->events);
-        bool host_can_act = !sim->host.is_blocked && !sim->host.is_done;
-        if (host_can_act && sim->host.now_ps < event) {
+        if (!sim->host.is_blocked && !sim->host.is_done && sim->host.now_ps < event)
             sim_host_act(sim);
-        } else if (event != KVS_NEVER) {
-            sim->now_ps = event;
-            do
-                sim_queue_event(sim, kvs_event_tree_next(&sim->events));
-            while (kvs_event_tree_next_time(&sim->events) == event);
-        } else {
+        else if (event != KVS_NEVER)
+            sim_fire(sim, event);
+        else
             return sim->host.is_done ? KVS_OK : sim_stuck(sim);
-        }
         sim_settle(sim);
+        if (sim->firing != SIM_NONE) {
+            kvs_event_tree_set(&sim->events, sim->firing, KVS_NEVER);
+            sim->firing = SIM_NONE;
+        }
     }
     return sim->status;
 }

@@ -30,7 +30,6 @@ static void flow_set_capacities(struct sim *sim)
     for (uint32_t r = 0; r < sim->n_resources; r++) {
         sim->capacity[r] = INFINITY;
         sim->opposite[r] = SIM_NONE;
-        sim->resource_link[r] = r / 2 < m->n_links ? r / 2 : SIM_NONE;
     }
     for (uint32_t l = 0; l < m->n_links; l++) {
         if (m->links[l].mode == KVS_LINK_UNLIMITED)
@@ -112,7 +111,6 @@ static kvs_status flow_alloc(struct sim *sim, double **demand)
         {(void **)&sim->capacity, sim->n_resources, sizeof *sim->capacity},
         {(void **)&sim->capacity_opposite, sim->n_resources, sizeof *sim->capacity_opposite},
         {(void **)&sim->opposite, sim->n_resources, sizeof *sim->opposite},
-        {(void **)&sim->resource_link, sim->n_resources, sizeof *sim->resource_link},
         {(void **)&sim->scratch_left, sim->n_resources, sizeof *sim->scratch_left},
         {(void **)&sim->scratch_count, sim->n_resources, sizeof *sim->scratch_count},
         {(void **)&sim->scratch_flows, n_flows, sizeof *sim->scratch_flows},
@@ -227,8 +225,8 @@ static void flow_share_domain(struct sim *sim, uint32_t domain)
         flow_progress(sim, flow);
         flow->rate_Bps = sim->scratch_rates[i];
         struct sim_engine *engine = &sim->engines[flow->engine];
-        kvs_event_tree_set(&sim->events, engine->running,
-                           sim->now_ps + kvs_ps_from_bytes(flow->left_bytes, flow->rate_Bps));
+        sim_set_event(sim, engine->running,
+                      sim->now_ps + kvs_ps_from_bytes(flow->left_bytes, flow->rate_Bps));
         sim_engine_set_rate(sim, engine, flow->rate_Bps);
     }
 }
@@ -245,7 +243,6 @@ void sim_flow_start(struct sim *sim, struct sim_engine *engine)
     flow->is_moving = true;
     flow->rate_Bps = 0.0;
     flow->updated_ps = sim->now_ps;
-    kvs_event_tree_set(&sim->events, engine->running, KVS_NEVER);
     flow_count(sim, flow, 1);
     flow_share_domain(sim, flow->domain);
 }

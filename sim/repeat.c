@@ -73,7 +73,7 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
         repeat_put(sim, state, sim->flows[f].is_moving ? left : 0);
     }
     const struct sim_segment *segment = &sim->segments[sim->host.segment];
-    for (size_t i = 0; i < segment->plan->ops.n; i++) {
+    for (size_t i = 0; i < segment->n_ops; i++) {
         kvs_time done = segment->ops[i].done_ps;
         repeat_put(sim, state, done >= 0 && done + sim->hop_ps > now ? done - now : 1);
     }

@@ -22,7 +22,7 @@
 #define SIM_MAX_CANDIDATES 64u /* queues per device */
 
 typedef enum sim_head {
-    SIM_HEAD_NONE,     /* nothing issued */
+    SIM_HEAD_NONE,     /* nothing issued, or not looked at yet */
     SIM_HEAD_BLOCKED,  /* waits for a dependency */
     SIM_HEAD_DELAYED,  /* dependencies met; starts after the hop */
     SIM_HEAD_WAITING,  /* for its copy engine, the compute engine, or the other members */
@@ -31,36 +31,70 @@ typedef enum sim_head {
     SIM_HEAD_RUNNING   /* ends at its event */
 } sim_head;
 
-/* What the simulator adds to a plan's operation. */
+/* How an operation is carried out. */
+typedef enum sim_class {
+    SIM_HOST_WORK,
+    SIM_HOST_WAIT,
+    SIM_HEAVY,       /* compute that has the device's compute engine to itself */
+    SIM_LIGHT,       /* a kernel that runs beside */
+    SIM_MEMBER,      /* of a collective */
+    SIM_ENGINE_COPY, /* on a copy engine */
+    SIM_KERNEL_COPY  /* by a kernel over the link */
+} sim_class;
+
+/* What the simulator needs of an operation, in one cache line. */
 struct sim_op {
-    kvs_time call_ps;  /* host time until the device sees it, events included */
-    kvs_time work_ps;  /* compute at full speed, or host work */
-    kvs_time done_ps;  /* end of its latest instance */
-    uint32_t index;    /* in its queue's order */
-    uint32_t waiters;  /* first queue waiting for it, SIM_NONE: none */
+    kvs_time call_ps;   /* host time until the device sees it, events included */
+    kvs_time work_ps;   /* compute at full speed, host work, idle all-reduce */
+    kvs_time done_ps;   /* end of its latest instance, -1: none yet */
+    double bytes;       /* copies, at the segment's first token */
+    double ps_per_byte; /* copies on an engine: at the rate of the path, its rows and its pages */
+    uint32_t index;     /* in its queue's order */
+    uint32_t waiters;   /* first queue waiting for it, SIM_NONE: none */
+    uint32_t first_dep;
+    union {
+        int32_t bytes_step; /* copies: more bytes per token */
+        uint32_t group;     /* members */
+        uint32_t n_kernels; /* compute */
+    };
+    uint16_t queue;
+    uint16_t n_dep;
+    unsigned cls : 4;
+    unsigned tag : 5;
+    unsigned flags : 7; /* KVS_OP_* */
+    unsigned phase : 16;
 };
 
 struct sim_segment {
     const struct kvs_segment *plan;
-    struct sim_op *ops; /* owned, [plan->ops.n] */
+    const struct kvs_dep *deps;
+    struct sim_op *ops; /* owned, [n_ops] */
+    uint32_t n_ops;
+    uint32_t n_tokens;
+    uint32_t period;
     uint32_t first_token;
     bool is_steady; /* no size depends on the token */
 };
 
 struct sim_queue {
+    struct sim_op *op; /* the head's */
+    uint64_t n_issued; /* instances since the last barrier */
+    uint64_t n_done;
+    kvs_time *issue_ps; /* owned ring, [issue_mask + 1] */
+    uint32_t issue_mask;
+    uint16_t device;
+    uint8_t head;  /* sim_head */
+    bool bypasses; /* the head was issued on an idle queue and may skip the engine */
+    bool is_on_engine;
+    bool is_dirty;
     const uint32_t *order; /* operations of this queue per period, [n_order] */
     uint32_t n_order;
-    uint16_t device;
-    uint8_t head; /* sim_head */
-    bool is_on_engine;
-    bool bypasses; /* the head was issued on an idle queue and may skip the engine */
-    uint32_t segment;    /* of the head */
     uint32_t head_index; /* n_done mod n_order */
     uint32_t head_token; /* of its segment */
+    uint32_t segment;    /* of the head */
     uint32_t next_waiter;
-    uint32_t next_dep;   /* dependencies of the head already met */
-    uint64_t n_issued;   /* instances since the last barrier */
-    uint64_t n_done;
+    uint32_t next_dep; /* dependencies of the head already met */
+    uint32_t trips_left;
     kvs_time ready_ps;
     kvs_time start_ps;
     kvs_time blocked_since_ps;
@@ -69,9 +103,6 @@ struct sim_queue {
     double speed;
     kvs_time updated_ps;
     kvs_time floor_ps; /* not before its last kernel was issued and ran */
-    uint32_t trips_left;
-    kvs_time *issue_ps; /* owned ring, [issue_mask + 1] */
-    uint32_t issue_mask;
 };
 
 struct sim_engine {
@@ -81,18 +112,19 @@ struct sim_engine {
     uint32_t current;  /* queue served last */
     uint32_t reserved; /* queue that it waits for, SIM_NONE: none */
     bool is_first;     /* still on the stream that it began with after being idle */
+    bool is_dirty;
     kvs_time end_ps;   /* of the last copy */
     kvs_time start_ps; /* of the running one */
+    kvs_time overhead_ps;
+    double rate_Bps;   /* of the running copy, 0: idle */
     uint32_t *waiting; /* [n_waiting] queues, in order of readiness; slice of sim->waiting */
     uint32_t n_waiting;
     uint32_t flow; /* index into sim->flows, SIM_NONE on a path of its own */
-    double rate_Bps; /* of the running copy */
-    kvs_time overhead_ps;
 };
 
 /* A device's path in one direction that shares something. */
 struct sim_flow {
-    struct kvs_share_flow share; /* limit: efficiency of the running copy */
+    struct kvs_share_flow share; /* limit: what the running copy could use alone */
     uint32_t domain;
     uint32_t engine;
     bool is_moving;
@@ -103,6 +135,7 @@ struct sim_flow {
 
 struct sim_device {
     uint32_t engine[KVS_N_DIRS]; /* both the same with one engine */
+    uint32_t flow[KVS_N_DIRS];   /* SIM_NONE on a path of its own */
     double path_Bps[KVS_N_DIRS];
     kvs_time latency_ps;
     kvs_time first_overhead_ps, next_overhead_ps, opposite_overhead_ps;
@@ -111,30 +144,33 @@ struct sim_device {
     kvs_time gap_ps;
     double copy_slowdown; /* fraction at full path rate */
     struct kvs_compute_cost cost;
-    uint32_t flow[KVS_N_DIRS]; /* SIM_NONE on a path of its own */
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
 };
 
 struct sim_group {
     uint32_t n_arrived;
+    uint32_t n_members;
+    kvs_op_id first; /* the others follow it */
 };
 
 struct sim_host {
-    kvs_time now_ps;   /* when it acts next */
+    kvs_time now_ps; /* when it acts next */
+    struct sim_op *op;
     uint32_t segment;
-    uint32_t op;       /* about to be issued */
-    uint32_t token;    /* of the segment */
+    uint32_t index; /* of op in its segment */
+    uint32_t token; /* of the segment */
     bool is_blocked;
     bool is_done;
     bool wants_barrier; /* the next segment begins once everything has ended */
-    uint32_t blocked_queue; /* for a blocking operation: until n_done reaches blocked_until */
+    bool wants_retry;   /* blocked before issuing: the queue of kernels was full */
+    bool pays_sync;     /* when it goes on */
+    uint32_t blocked_queue; /* until its n_done reaches blocked_until */
     uint64_t blocked_until;
-    bool pays_sync; /* when it goes on */
     uint32_t next_dep;
+    uint32_t blocked_tag;
     kvs_time blocked_since_ps;
     kvs_time wait_start_ps;
-    uint32_t blocked_tag;
 };
 
 struct sim {
@@ -149,6 +185,7 @@ struct sim {
 
     kvs_time now_ps;
     struct kvs_event_tree events; /* one source per queue */
+    uint32_t firing;              /* queue whose event is being handled, SIM_NONE */
     uint32_t n_queues;
     struct sim_queue *queues; /* [0] is the host and unused */
     uint32_t n_devices;
@@ -158,10 +195,10 @@ struct sim {
     uint32_t *waiting; /* storage of the engines' lists */
     struct sim_segment *segments;
     uint32_t n_segments;
-    uint32_t *order;   /* storage of the queues' orders, of the current group of segments */
+    uint32_t *order;      /* storage of the queues' orders, of the current group of segments */
     uint32_t group_first; /* segments [group_first, group_end) share one structure */
     uint32_t group_end;
-    struct sim_group *groups; /* [largest number of collectives] */
+    struct sim_group *groups; /* [n_groups] */
     uint32_t n_groups;
     struct sim_host host;
 
@@ -170,8 +207,6 @@ struct sim {
     uint32_t n_dirty_queues;
     uint32_t *dirty_engines;
     uint32_t n_dirty_engines;
-    bool *is_engine_dirty;
-    bool *is_queue_dirty;
 
     /* sharing */
     uint32_t n_flows;
@@ -180,27 +215,28 @@ struct sim {
     double *capacity;          /* [n_resources] */
     double *capacity_opposite; /* [n_resources] while the other direction moves; 0: the same */
     uint32_t *opposite;        /* [n_resources] resource of the other direction, SIM_NONE */
-    uint32_t *resource_link;   /* [n_resources] link, or SIM_NONE for host memory */
+    uint32_t *n_moving;        /* [n_resources] flows under way */
+    uint32_t *domain_flows;    /* owned: flows by domain */
+    uint32_t *domain_first;    /* [n_flows + 1] into domain_flows */
+    uint32_t *local_id;        /* [n_resources] number of a resource within a share */
+    uint64_t *local_stamp;     /* [n_resources] share that gave it */
+    double *local_capacity;    /* [n_resources] */
     double *scratch_left;
     uint32_t *scratch_count;
     struct kvs_share_flow *scratch_flows;
     double *scratch_rates;
     uint32_t *scratch_index;
-    uint32_t *n_moving;    /* [n_resources] flows under way */
-    uint32_t *domain_flows; /* owned: flows by domain */
-    uint32_t *domain_first; /* [n_flows + 1] into domain_flows */
-    uint32_t *local_id;     /* [n_resources] number of a resource within a share */
-    uint64_t *local_stamp;  /* [n_resources] share that gave it */
-    double *local_capacity; /* [n_resources] */
     uint64_t stamp;
+
     struct sim_repeat *repeat;
     kvs_time skipped_ps; /* time of repetitions that were not carried out */
 
     /* costs of the host, ps */
     kvs_time sync_ps, hop_ps, event_ps, copy_call_ps, launch_ps, graph_ps, subgraph_ps;
-    kvs_time collective_call_ps, store_ps, split_work_ps, sample_ps;
-    kvs_time collective_ps;
+    kvs_time collective_call_ps, store_ps, split_work_ps, sample_ps, collective_ps;
     uint32_t n_trips;
+    uint32_t queue_limit; /* kernels */
+    bool submits_kernels;
     double pageable_async_bytes;
 };
 
@@ -215,16 +251,29 @@ kvs_status sim_flow_bind(struct sim *sim);
 void sim_flow_start(struct sim *sim, struct sim_engine *engine);
 void sim_flow_stop(struct sim *sim, struct sim_engine *engine);
 
-/* device.c: what happens on devices. */
+/* compute.c: compute, collectives and kernels that copy. */
+void sim_compute_start(struct sim *sim, uint32_t queue);
+void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps);
+void sim_member_arrive(struct sim *sim, uint32_t queue);
+void sim_member_next_trip(struct sim *sim, uint32_t queue);
+void sim_kernel_copy_start(struct sim *sim, uint32_t queue);
+/* The engine's copy moves at this rate from now on (0: none): compute on its device slows down. */
+void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps);
+
+/* engine.c: copy engines. */
+void sim_copy_enqueue(struct sim *sim, uint32_t queue);
+void sim_copy_end(struct sim *sim, uint32_t queue);
+void sim_engine_look(struct sim *sim, struct sim_engine *engine);
+
+/* queue.c: heads of queues, and what happens when they end. */
 void sim_queue_issue(struct sim *sim, uint32_t queue);
 void sim_queue_event(struct sim *sim, uint32_t queue);
 void sim_settle(struct sim *sim); /* starts what can start now */
-void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps);
 
 /* host.c: the host thread. */
 void sim_host_start(struct sim *sim);
 void sim_host_act(struct sim *sim);
-void sim_host_wake(struct sim *sim); /* something it waits for has ended */
+void sim_host_wake(struct sim *sim); /* something that it may wait for has ended */
 
 /* Is a dependency of an operation of this segment and token met; which instance does it name. */
 bool sim_dep_is_met(const struct sim *sim, uint32_t segment, uint32_t token,
@@ -237,21 +286,48 @@ kvs_status sim_repeat_create(struct sim *sim);
 void sim_repeat_destroy(struct sim *sim);
 void sim_repeat_token(struct sim *sim);
 
-static inline const struct kvs_op *sim_plan_op(const struct sim *sim, uint32_t segment, uint32_t op)
+static inline void sim_set_event(struct sim *sim, uint32_t queue, kvs_time time_ps)
 {
-    return &sim->segments[segment].plan->ops.items[op];
-}
-static inline const struct kvs_op *sim_head_op(const struct sim *sim, const struct sim_queue *q)
-{
-    return &sim->segments[q->segment].plan->ops.items[q->order[q->head_index]];
-}
-static inline struct sim_op *sim_head_state(const struct sim *sim, const struct sim_queue *q)
-{
-    return &sim->segments[q->segment].ops[q->order[q->head_index]];
+    if (queue == sim->firing)
+        sim->firing = SIM_NONE; /* its fired event is replaced: no need to clear it */
+    kvs_event_tree_set(&sim->events, queue, time_ps);
 }
 static inline kvs_time sim_head_issue_ps(const struct sim_queue *q)
 {
     return q->issue_ps[q->n_done & q->issue_mask];
+}
+static inline double sim_head_bytes(const struct sim_queue *q)
+{
+    return q->op->bytes + (double)q->op->bytes_step * (double)q->head_token;
+}
+static inline kvs_dir sim_op_dir(const struct sim_op *op)
+{
+    return op->flags & KVS_OP_D2H ? KVS_D2H : KVS_H2D;
+}
+static inline struct sim_engine *sim_engine_of(const struct sim *sim, const struct sim_queue *q)
+{
+    return &sim->engines[sim->devices[q->device].engine[sim_op_dir(q->op)]];
+}
+static inline void sim_mark_queue(struct sim *sim, uint32_t queue)
+{
+    if (sim->queues[queue].is_dirty)
+        return;
+    sim->queues[queue].is_dirty = true;
+    sim->dirty_queues[sim->n_dirty_queues++] = queue;
+}
+static inline void sim_mark_engine(struct sim *sim, struct sim_engine *engine)
+{
+    if (engine->is_dirty)
+        return;
+    engine->is_dirty = true;
+    sim->dirty_engines[sim->n_dirty_engines++] = (uint32_t)(engine - sim->engines);
+}
+/* The head ends at end_ps. */
+static inline void sim_run_until(struct sim *sim, uint32_t queue, kvs_time end_ps)
+{
+    sim->queues[queue].head = SIM_HEAD_RUNNING;
+    sim->queues[queue].start_ps = sim->now_ps;
+    sim_set_event(sim, queue, end_ps);
 }
 
 #endif

@@ -1,0 +1,134 @@
+/* Compute engines: compute slowed down by copies, collectives with their trips, kernels that copy. */
+#include <math.h>
+
+#include "models/copy.h"
+#include "sim/sim.h"
+
+/* Compute runs slower by the device's fraction times the share of the path in use. */
+static double compute_speed(const struct sim *sim, const struct sim_device *device)
+{
+    double rate = sim->engines[device->engine[KVS_H2D]].rate_Bps;
+    if (rate <= 0.0)
+        return 1.0;
+    return 1.0 / (1.0 + device->copy_slowdown * rate / device->path_Bps[KVS_H2D]);
+}
+
+static void compute_schedule(struct sim *sim, uint32_t queue)
+{
+    const struct sim_queue *q = &sim->queues[queue];
+    kvs_time end = sim->now_ps + (kvs_time)ceil(q->left_ps / q->speed);
+    sim_set_event(sim, queue, end > q->floor_ps ? end : q->floor_ps);
+}
+
+void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps)
+{
+    if (engine->rate_Bps == rate_Bps)
+        return;
+    engine->rate_Bps = rate_Bps;
+    struct sim_device *device = &sim->devices[engine->device];
+    if (engine->dir != KVS_H2D || device->heavy == SIM_NONE || device->copy_slowdown == 0.0)
+        return;
+    struct sim_queue *q = &sim->queues[device->heavy];
+    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) * q->speed;
+    q->left_ps = left > 0.0 ? left : 0.0;
+    q->updated_ps = sim->now_ps;
+    q->speed = compute_speed(sim, device);
+    compute_schedule(sim, device->heavy);
+}
+
+void sim_compute_start(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    struct sim_device *device = &sim->devices[q->device];
+    if (device->heavy != SIM_NONE) {
+        q->head = SIM_HEAD_WAITING;
+        kvs_status status = KVS_ARRAY_PUSH(&device->heavy_waiting, queue, sim->err);
+        sim->status = sim->status == KVS_OK ? status : sim->status;
+        return;
+    }
+    device->heavy = queue;
+    q->head = SIM_HEAD_RUNNING;
+    q->start_ps = q->updated_ps = sim->now_ps;
+    q->left_ps = (double)q->op->work_ps;
+    q->speed = compute_speed(sim, device);
+    q->floor_ps = 0;
+    uint32_t n = q->op->n_kernels;
+    if (sim->submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))
+        q->floor_ps = sim_head_issue_ps(q) + (kvs_time)(n - 1) * sim->launch_ps +
+                      q->op->work_ps / (kvs_time)n;
+    compute_schedule(sim, queue);
+}
+
+void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps)
+{
+    uint32_t d = sim->queues[queue].device;
+    struct sim_device *device = &sim->devices[d];
+    sim->run->devices[d].compute_ps += sim->now_ps - start_ps;
+    device->heavy = SIM_NONE;
+    if (device->heavy_waiting.n == 0)
+        return;
+    uint32_t next = device->heavy_waiting.items[0];
+    device->heavy_waiting.n--;
+    for (size_t i = 0; i < device->heavy_waiting.n; i++)
+        device->heavy_waiting.items[i] = device->heavy_waiting.items[i + 1];
+    sim->queues[next].head = SIM_HEAD_BLOCKED; /* to be looked at again; dependencies are met */
+    sim_mark_queue(sim, next);
+}
+
+/* The wait of one dependent host read behind the bytes in flight, on the slowest member. */
+static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_queue *lead)
+{
+    const struct sim_group *group = &sim->groups[lead->op->group];
+    const struct sim_op *first = &sim->segments[lead->segment].ops[group->first];
+    double longest = 0.0;
+    for (uint32_t i = 0; i < group->n_members; i++) {
+        uint32_t d = sim->queues[first[i].queue].device;
+        double rate = sim->engines[sim->devices[d].engine[KVS_H2D]].rate_Bps;
+        if (rate <= 0.0)
+            continue;
+        double delay = sim->machine->devices[d].engines.in_flight_bytes.value / rate;
+        longest = delay > longest ? delay : longest;
+    }
+    return (kvs_time)(longest * (double)KVS_PS_PER_S + 0.5);
+}
+
+/* Trips share the idle latency evenly; the first one also takes what division leaves over. */
+void sim_member_next_trip(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    kvs_time piece = q->op->work_ps / sim->n_trips;
+    if (q->trips_left == sim->n_trips)
+        piece += q->op->work_ps % sim->n_trips;
+    q->trips_left--;
+    q->head = q->trips_left > 0 ? SIM_HEAD_TRIP : SIM_HEAD_RUNNING;
+    sim_set_event(sim, queue, sim->now_ps + member_trip_delay_ps(sim, q) + piece);
+}
+
+/* The last member to arrive leads: it carries the event, the others end with it. */
+void sim_member_arrive(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    struct sim_group *group = &sim->groups[q->op->group];
+    q->head = SIM_HEAD_WAITING;
+    if (++group->n_arrived < group->n_members)
+        return;
+    group->n_arrived = 0;
+    if (sim->n_trips == 0) {
+        sim_run_until(sim, queue, sim->now_ps + q->op->work_ps);
+        return;
+    }
+    q->start_ps = sim->now_ps;
+    q->trips_left = sim->n_trips;
+    sim_member_next_trip(sim, queue);
+}
+
+/* Reads and writes over the link by a kernel wait behind the engine's bytes in flight. */
+void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
+{
+    const struct sim_queue *q = &sim->queues[queue];
+    const struct sim_device *device = &sim->devices[q->device];
+    double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device],
+                                       (uint64_t)sim_head_bytes(q), device->path_Bps[sim_op_dir(q->op)],
+                                       sim->engines[device->engine[KVS_H2D]].rate_Bps);
+    sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
+}

@@ -1,0 +1,255 @@
+/* Queues of devices: when their heads can start, and what ending means. */
+#include "sim/sim.h"
+
+/* ---- becoming ready --------------------------------------------------------------------- */
+
+/* Registers the queue with the first dependency that is not met; false when all are. */
+static bool queue_is_blocked(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    struct sim_segment *s = &sim->segments[q->segment];
+    const struct kvs_dep *deps = s->deps + q->op->first_dep;
+    for (; q->next_dep < q->op->n_dep; q->next_dep++) {
+        const struct kvs_dep *dep = &deps[q->next_dep];
+        struct sim_op *on = &s->ops[dep->op];
+        if (sim_dep_is_met(sim, q->segment, q->head_token, dep)) {
+            kvs_time seen = on->done_ps < 0 ? 0 : on->done_ps + sim->hop_ps;
+            q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
+            continue;
+        }
+        if (q->head != SIM_HEAD_BLOCKED)
+            q->blocked_since_ps = sim->now_ps;
+        q->head = SIM_HEAD_BLOCKED;
+        q->next_waiter = on->waiters;
+        on->waiters = queue;
+        return true;
+    }
+    return false;
+}
+
+/* A delivery was held back by a slot: count the time its engine had nothing else to do. */
+static void queue_account_ring_wait(struct sim *sim, struct sim_queue *q)
+{
+    if (q->op->tag != KVS_TAG_DELIVER)
+        return;
+    const struct sim_engine *engine = sim_engine_of(sim, q);
+    kvs_time since = engine->end_ps > q->blocked_since_ps ? engine->end_ps : q->blocked_since_ps;
+    if (engine->running == SIM_NONE && sim->now_ps > since)
+        sim->run->devices[q->device].ring_wait_ps += sim->now_ps - since;
+}
+
+static void queue_start_head(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    switch ((sim_class)q->op->cls) {
+    case SIM_HEAVY:
+        sim_compute_start(sim, queue);
+        return;
+    case SIM_LIGHT:
+        sim_run_until(sim, queue, sim->now_ps + q->op->work_ps);
+        return;
+    case SIM_MEMBER:
+        sim_member_arrive(sim, queue);
+        return;
+    case SIM_ENGINE_COPY:
+        sim_copy_enqueue(sim, queue);
+        return;
+    case SIM_KERNEL_COPY:
+        sim_kernel_copy_start(sim, queue);
+        return;
+    case SIM_HOST_WORK:
+    case SIM_HOST_WAIT:
+        break;
+    }
+    KVS_ASSERT(!"an operation of the host on a device queue");
+}
+
+static void queue_look(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    if (q->n_done == q->n_issued)
+        return;
+    if (q->head == SIM_HEAD_NONE) {
+        q->ready_ps = sim_head_issue_ps(q);
+        q->next_dep = 0;
+    } else if (q->head != SIM_HEAD_BLOCKED) {
+        return;
+    }
+    if (q->op->n_dep > 0) {
+        bool was_blocked = q->head == SIM_HEAD_BLOCKED;
+        if (queue_is_blocked(sim, queue))
+            return;
+        if (was_blocked)
+            queue_account_ring_wait(sim, q);
+        if (q->ready_ps > sim->now_ps) {
+            q->head = SIM_HEAD_DELAYED;
+            sim_set_event(sim, queue, q->ready_ps);
+            return;
+        }
+    }
+    queue_start_head(sim, queue);
+}
+
+void sim_settle(struct sim *sim)
+{
+    while (sim->n_dirty_queues > 0 || sim->n_dirty_engines > 0) {
+        for (uint32_t i = 0; i < sim->n_dirty_queues; i++) {
+            uint32_t queue = sim->dirty_queues[i];
+            sim->queues[queue].is_dirty = false;
+            queue_look(sim, queue);
+        }
+        sim->n_dirty_queues = 0;
+        for (uint32_t i = 0; i < sim->n_dirty_engines; i++) {
+            struct sim_engine *engine = &sim->engines[sim->dirty_engines[i]];
+            engine->is_dirty = false;
+            sim_engine_look(sim, engine);
+        }
+        sim->n_dirty_engines = 0;
+    }
+}
+
+/* ---- issuing ---------------------------------------------------------------------------- */
+
+static void queue_grow_ring(struct sim *sim, struct sim_queue *q)
+{
+    uint32_t n = q->issue_mask + 1;
+    void *memory;
+    sim->status = kvs_mem_alloc(2 * (size_t)n, sizeof *q->issue_ps, &memory, sim->err);
+    if (sim->status != KVS_OK)
+        return;
+    kvs_time *bigger = memory;
+    for (uint64_t i = q->n_done; i < q->n_issued; i++)
+        bigger[i & (2 * n - 1)] = q->issue_ps[i & q->issue_mask];
+    kvs_mem_free(q->issue_ps);
+    q->issue_ps = bigger;
+    q->issue_mask = 2 * n - 1;
+}
+
+void sim_queue_issue(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    bool was_idle = q->n_issued == q->n_done;
+    if (KVS_UNLIKELY(q->n_issued - q->n_done > q->issue_mask)) {
+        queue_grow_ring(sim, q);
+        if (sim->status != KVS_OK)
+            return;
+    }
+    q->issue_ps[q->n_issued++ & q->issue_mask] = sim->now_ps;
+    if (!was_idle)
+        return;
+    q->bypasses = true;
+    sim_mark_queue(sim, queue);
+}
+
+/* ---- ending ----------------------------------------------------------------------------- */
+
+static void queue_record(struct sim *sim, uint32_t queue, kvs_time start_ps)
+{
+    const struct sim_queue *q = &sim->queues[queue];
+    struct kvs_span span = {.token = sim->segments[q->segment].first_token + q->head_token,
+                            .segment = q->segment,
+                            .op = q->order[q->head_index],
+                            .queue = (uint16_t)queue,
+                            .issue_ps = sim_head_issue_ps(q),
+                            .ready_ps = q->ready_ps,
+                            .start_ps = start_ps,
+                            .end_ps = sim->now_ps};
+    if (sim->status == KVS_OK)
+        sim->status = KVS_ARRAY_PUSH(&sim->timeline->spans, span, sim->err);
+}
+
+static void queue_wake_waiters(struct sim *sim, struct sim_op *op)
+{
+    uint32_t queue = op->waiters;
+    op->waiters = SIM_NONE;
+    while (queue != SIM_NONE) {
+        uint32_t next = sim->queues[queue].next_waiter;
+        sim_mark_queue(sim, queue);
+        queue = next;
+    }
+}
+
+/* The head moves on: to the next operation of the period, perhaps of the next token or segment. */
+static void queue_pop(struct sim *sim, struct sim_queue *q)
+{
+    unsigned phase = q->op->phase;
+    struct sim_segment *s = &sim->segments[q->segment];
+    q->n_done++;
+    q->head = SIM_HEAD_NONE;
+    q->bypasses = false;
+    if (++q->head_index < q->n_order) {
+        q->op = &s->ops[q->order[q->head_index]];
+        q->head_token += q->op->phase - phase;
+        return;
+    }
+    q->head_index = 0;
+    q->head_token += s->period - phase + s->ops[q->order[0]].phase;
+    while (q->head_token >= s->n_tokens && q->segment + 1 < sim->group_end) {
+        q->head_token -= s->n_tokens;
+        s = &sim->segments[++q->segment];
+    }
+    q->op = &s->ops[q->order[0]];
+}
+
+static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    struct sim_op *op = q->op;
+    sim->run->n_dispatched++;
+    op->done_ps = sim->now_ps;
+    if (sim->timeline)
+        queue_record(sim, queue, start_ps);
+    if (q->is_on_engine)
+        sim_copy_end(sim, queue);
+    else if (op->cls == SIM_MEMBER)
+        sim->run->devices[q->device].collective_ps += sim->now_ps - start_ps;
+    else if (op->cls == SIM_HEAVY)
+        sim_compute_end(sim, queue, start_ps);
+    queue_pop(sim, q);
+    if (q->n_done != q->n_issued)
+        sim_mark_queue(sim, queue);
+    if (op->waiters != SIM_NONE)
+        queue_wake_waiters(sim, op);
+    if (sim->host.is_blocked &&
+        (sim->host.blocked_queue == queue || sim->host.blocked_queue == SIM_NONE))
+        sim_host_wake(sim);
+}
+
+/* All members end together, in the order of the plan. */
+static void queue_finish_collective(struct sim *sim, uint32_t leader)
+{
+    const struct sim_queue *lead = &sim->queues[leader];
+    const struct sim_group *group = &sim->groups[lead->op->group];
+    const struct sim_op *first = &sim->segments[lead->segment].ops[group->first];
+    kvs_time start = lead->start_ps;
+    for (uint32_t i = 0; i < group->n_members; i++)
+        queue_finish(sim, first[i].queue, start);
+}
+
+void sim_queue_event(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    switch ((sim_head)q->head) {
+    case SIM_HEAD_RUNNING:
+        if (q->op->cls == SIM_MEMBER)
+            queue_finish_collective(sim, queue);
+        else
+            queue_finish(sim, queue, q->start_ps);
+        return;
+    case SIM_HEAD_TRIP:
+        sim_member_next_trip(sim, queue);
+        return;
+    case SIM_HEAD_DELAYED:
+        queue_start_head(sim, queue);
+        return;
+    case SIM_HEAD_OVERHEAD:
+        q->head = SIM_HEAD_RUNNING;
+        sim_flow_start(sim, sim_engine_of(sim, q));
+        return;
+    case SIM_HEAD_NONE:
+    case SIM_HEAD_BLOCKED:
+    case SIM_HEAD_WAITING:
+        break;
+    }
+    KVS_ASSERT(!"an event of a queue that has none");
+}

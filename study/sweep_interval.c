@@ -1,0 +1,71 @@
+/* What a machine file leaves open: who rests on it, and the machine at either end. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "models/compute.h"
+#include "study/sweep.h"
+
+static bool interval_has_width(const struct kvs_param *param)
+{
+    return param->lo < param->hi;
+}
+
+/* The devices that a case uses: one without a split, else those with a share. */
+static bool interval_is_used(const struct kvs_case *c, uint32_t device)
+{
+    return kvs_case_share(c, device) > 0.0;
+}
+
+static bool interval_is_open_link(const struct kvs_link *link)
+{
+    return link->mode != KVS_LINK_UNLIMITED && !link->is_rate_measured &&
+           interval_has_width(&link->rate[KVS_H2D]);
+}
+
+static bool interval_is_open_device(const struct kvs_case *c, uint32_t d)
+{
+    const struct kvs_device *device = &c->machine->devices[d];
+    double share = c->placement.mode == KVS_SPLIT_TENSOR ? kvs_case_share(c, d) : 1.0;
+    struct kvs_compute_cost cost = kvs_compute_cost_of(device, c->llm, c->workload.type_k,
+                                                       c->workload.type_v, share);
+    return !cost.is_measured && interval_has_width(&device->memory_efficiency);
+}
+
+bool kvs_case_is_uncertain(const struct kvs_case *c)
+{
+    for (uint32_t d = 0; d < c->machine->n_devices; d++) {
+        if (!interval_is_used(c, d))
+            continue;
+        if (interval_is_open_device(c, d))
+            return true;
+        for (int32_t l = (int32_t)c->machine->devices[d].link; l >= 0;
+             l = c->machine->links[l].parent)
+            if (interval_is_open_link(&c->machine->links[l]))
+                return true;
+    }
+    return false;
+}
+
+static void interval_move(struct kvs_param *param, kvs_interval_end end)
+{
+    param->value = end == KVS_END_SLOW ? param->lo : param->hi;
+}
+
+kvs_status kvs_machine_at_end(const struct kvs_case *c, kvs_interval_end end,
+                              struct kvs_machine **out, struct kvs_error *err)
+{
+    KVS_TRY(kvs_machine_clone(c->machine, out, err));
+    for (uint32_t l = 0; l < (*out)->n_links; l++) {
+        struct kvs_link *link = &(*out)->links[l];
+        if (!interval_is_open_link(link))
+            continue;
+        for (int dir = 0; dir < KVS_N_DIRS; dir++) {
+            interval_move(&link->rate[dir], end);
+            interval_move(&link->opposite[dir], end);
+        }
+    }
+    for (uint32_t d = 0; d < (*out)->n_devices; d++)
+        if (interval_is_used(c, d) && interval_is_open_device(c, d))
+            interval_move(&(*out)->devices[d].memory_efficiency, end);
+    return KVS_OK;
+}
