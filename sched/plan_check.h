@@ -52,7 +52,8 @@ kvs_status kvs_plan_check(const struct kvs_plan *plan,
 /*
  * What happens when dependency `dep` of segment `segment` is removed: KVS_EPLAN and *err as the
  * checker says it, or KVS_OK and in `path` the chain of operations that implies the edge anyway
- * ("op 12 (d0.transfer copy deliver layer 7, token 1) -> ..."). path may be NULL.
+ * ("op 12 (d0.transfer copy deliver layer 7, token 1) -> ..."); where there is none, that no
+ * bytes need the order (pacing), or that the edge never waits. path may be NULL.
  */
 kvs_status kvs_plan_explain_dep(const struct kvs_plan *plan, uint32_t segment, uint32_t dep,
                                 struct kvs_text *path, struct kvs_error *err) KVS_MUST_USE;

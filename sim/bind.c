@@ -1,6 +1,4 @@
 /* What does not change during a run: costs of operations, rates of paths, orders of queues. */
-#include <math.h>
-
 #include "models/copy.h"
 #include "sim/sim.h"
 
@@ -56,6 +54,7 @@ static kvs_status bind_device(struct sim *sim, uint32_t d)
     if (!device->cost.profile)
         device->copy_slowdown = device->path_Bps[KVS_H2D] / from->memory_rate.value;
     device->heavy = SIM_NONE;
+    device->stretch = 1.0; /* nothing is copied at a rate of 0 */
     return KVS_OK;
 }
 
@@ -257,7 +256,7 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan, const
     }
     if (op->kind != KVS_OP_COPY)
         return KVS_OK;
-    out->ps_per_byte = (double)KVS_PS_PER_S / bind_copy_rate_Bps(sim, plan, op);
+    out->rate_Bps = bind_copy_rate_Bps(sim, plan, op);
     return bind_copy_bytes(sim, plan, op, out);
 }
 

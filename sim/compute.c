@@ -1,22 +1,22 @@
 /* Compute engines: compute slowed down by copies, collectives with their trips, kernels that copy. */
-#include <math.h>
-
 #include "models/copy.h"
 #include "sim/sim.h"
 
-/* Compute runs slower by the device's fraction times the share of the path in use. */
-static double compute_speed(const struct sim *sim, const struct sim_device *device)
+/* Compute takes longer by the device's fraction times the share of the path in use. */
+static double compute_stretch(const struct sim *sim, struct sim_device *device)
 {
     double rate = sim->engines[device->engine[KVS_H2D]].rate_Bps;
-    if (rate <= 0.0)
-        return 1.0;
-    return 1.0 / (1.0 + device->copy_slowdown * rate / device->path_Bps[KVS_H2D]);
+    if (rate != device->stretch_rate_Bps) {
+        device->stretch_rate_Bps = rate;
+        device->stretch = 1.0 + device->copy_slowdown * rate / device->path_Bps[KVS_H2D];
+    }
+    return device->stretch;
 }
 
 static void compute_schedule(struct sim *sim, uint32_t queue)
 {
     const struct sim_queue *q = &sim->queues[queue];
-    kvs_time end = sim->now_ps + (kvs_time)ceil(q->left_ps / q->speed);
+    kvs_time end = sim->now_ps + sim_ps_up(q->left_ps * q->stretch);
     sim_set_event(sim, queue, end > q->floor_ps ? end : q->floor_ps);
 }
 
@@ -29,10 +29,10 @@ void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate
     if (engine->dir != KVS_H2D || device->heavy == SIM_NONE || device->copy_slowdown == 0.0)
         return;
     struct sim_queue *q = &sim->queues[device->heavy];
-    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) * q->speed;
+    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) / q->stretch;
     q->left_ps = left > 0.0 ? left : 0.0;
     q->updated_ps = sim->now_ps;
-    q->speed = compute_speed(sim, device);
+    q->stretch = compute_stretch(sim, device);
     compute_schedule(sim, device->heavy);
 }
 
@@ -50,7 +50,7 @@ void sim_compute_start(struct sim *sim, uint32_t queue)
     q->head = SIM_HEAD_RUNNING;
     q->start_ps = q->updated_ps = sim->now_ps;
     q->left_ps = (double)q->op->work_ps;
-    q->speed = compute_speed(sim, device);
+    q->stretch = compute_stretch(sim, device);
     q->floor_ps = 0;
     uint32_t n = q->op->n_kernels;
     if (sim->submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))

@@ -1,6 +1,4 @@
 /* Copy engines: who is served next, what a copy takes. */
-#include <math.h>
-
 #include "models/copy.h"
 #include "sim/sim.h"
 
@@ -103,15 +101,16 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     engine->flow = device->flow[dir];
     if (engine->flow != SIM_NONE) {
         sim->flows[engine->flow].left_bytes = bytes;
-        sim->flows[engine->flow].share.limit_Bps = (double)KVS_PS_PER_S / q->op->ps_per_byte;
+        sim->flows[engine->flow].share.limit_Bps = q->op->rate_Bps;
         q->head = SIM_HEAD_OVERHEAD;
         sim_set_event(sim, queue, sim->now_ps + overhead);
         return;
     }
     q->head = SIM_HEAD_RUNNING;
     sim_set_event(sim, queue,
-                  sim->now_ps + overhead + (kvs_time)ceil(bytes * q->op->ps_per_byte));
-    sim_engine_set_rate(sim, engine, (double)KVS_PS_PER_S / q->op->ps_per_byte);
+                  sim->now_ps + overhead +
+                      sim_ps_up(bytes * (double)KVS_PS_PER_S / q->op->rate_Bps));
+    sim_engine_set_rate(sim, engine, q->op->rate_Bps);
 }
 
 void sim_engine_look(struct sim *sim, struct sim_engine *engine)

@@ -47,7 +47,8 @@ static kvs_status sim_loop(struct sim *sim)
             sim_fire(sim, event);
         else
             return sim->host.is_done ? KVS_OK : sim_stuck(sim);
-        sim_settle(sim);
+        if (sim->n_dirty_queues + sim->n_dirty_engines > 0)
+            sim_settle(sim);
         if (sim->firing != SIM_NONE) {
             kvs_event_tree_set(&sim->events, sim->firing, KVS_NEVER);
             sim->firing = SIM_NONE;

@@ -89,7 +89,7 @@ static void repeat_capture(struct sim *sim, struct repeat_state *state)
         repeat_put(sim, state, q->head_index);
         if (q->n_issued == q->n_done)
             continue;
-        kvs_time event = sim->events.time_ps[i];
+        kvs_time event = kvs_event_tree_time_of(&sim->events, i);
         repeat_put(sim, state, q->head);
         repeat_put(sim, state, event == KVS_NEVER ? -1 : event - sim->host.now_ps);
         repeat_put(sim, state, q->ready_ps - sim->host.now_ps);

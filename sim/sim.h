@@ -48,7 +48,7 @@ struct sim_op {
     kvs_time work_ps;   /* compute at full speed, host work, idle all-reduce */
     kvs_time done_ps;   /* end of its latest instance, -1: none yet */
     double bytes;       /* copies, at the segment's first token */
-    double ps_per_byte; /* copies on an engine: at the rate of the path, its rows and its pages */
+    double rate_Bps;    /* copies on an engine: of the path, less what rows and pages cost */
     uint32_t index;     /* in its queue's order */
     uint32_t waiters;   /* first queue waiting for it, SIM_NONE: none */
     uint32_t first_dep;
@@ -100,7 +100,7 @@ struct sim_queue {
     kvs_time blocked_since_ps;
     /* compute: work left at full speed, and since when at what speed */
     double left_ps;
-    double speed;
+    double stretch; /* 1 / speed */
     kvs_time updated_ps;
     kvs_time floor_ps; /* not before its last kernel was issued and ran */
 };
@@ -143,6 +143,8 @@ struct sim_device {
     kvs_time bypass_ps;
     kvs_time gap_ps;
     double copy_slowdown; /* fraction at full path rate */
+    double stretch_rate_Bps; /* the rate for which `stretch` was worked out */
+    double stretch;
     struct kvs_compute_cost cost;
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
@@ -321,6 +323,12 @@ static inline void sim_mark_engine(struct sim *sim, struct sim_engine *engine)
         return;
     engine->is_dirty = true;
     sim->dirty_engines[sim->n_dirty_engines++] = (uint32_t)(engine - sim->engines);
+}
+/* x >= 0, rounded up; ceil() without the call. */
+static inline kvs_time sim_ps_up(double x)
+{
+    kvs_time ps = (kvs_time)x;
+    return ps + ((double)ps < x);
 }
 /* The head ends at end_ps. */
 static inline void sim_run_until(struct sim *sim, uint32_t queue, kvs_time end_ps)
