@@ -73,6 +73,11 @@ static kvs_status build_caches(struct kvs_build *b)
     uint64_t n_streams = kvs_case_n_streams(b->c);
     for (size_t s = 0; s < b->graph->stages.n; s++) {
         const struct kvs_stage *stage = &b->graph->stages.items[s];
+        if (stage->cache_stage != s) { /* an earlier layer's cells */
+            b->cache_k[s] = b->cache_k[stage->cache_stage];
+            b->cache_v[s] = b->cache_v[stage->cache_stage];
+            continue;
+        }
         uint64_t rows =
             n_streams * kvs_case_layer_cells(b->c, &b->c->llm->layers[stage->layer]);
         KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE, rows * stage->k_row_bytes, true,
@@ -164,6 +169,11 @@ kvs_status kvs_build_begin_segment(struct kvs_build *b, uint32_t step, uint32_t 
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
         b->devices[d].last_compute = KVS_NO_OP;
     return kvs_plan_add_segment(b->plan, n_tokens, has_barrier, b->err);
+}
+
+bool kvs_build_stores(const struct kvs_build *b, uint32_t stage, uint32_t device)
+{
+    return b->graph->stages.items[stage].cache_stage == stage && kvs_build_holds(b, stage, device);
 }
 
 bool kvs_build_holds(const struct kvs_build *b, uint32_t stage, uint32_t device)

@@ -4,6 +4,8 @@
 
 #include "sched/build.h"
 
+/* Does device d compute new rows of stage s: it holds heads, and the layer owns its cells? */
+bool kvs_build_stores(const struct kvs_build *b, uint32_t stage, uint32_t device);
 /* Bytes of one stream's run in a slot: window_rows x row_bytes, aligned. */
 uint64_t kvs_build_stream_bytes(uint64_t window_rows, uint64_t row_bytes);
 /* The accesses of a staged compute on one device: reads, what they expect, fresh rows. */

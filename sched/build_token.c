@@ -92,8 +92,10 @@ kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage)
             KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD, b->err));
     for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
         for (uint32_t d = 0; d < b->graph->n_devices; d++)
-            if (kvs_build_holds(b, stage, d))
+            if (kvs_build_stores(b, stage, d))
                 KVS_TRY(kvs_build_store_side(b, stage, d, (kvs_kv_side)side, &staging));
+    if (staging == 0)
+        return KVS_OK; /* the layer reads another one's cells */
     struct kvs_range rows = build_whole(b->buf_staging, 0, staging);
     KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
     KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_READ, b->err));
@@ -154,7 +156,7 @@ static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_p
         KVS_TRY(kvs_plan_add_access(b->plan, &hidden, KVS_ACCESS_WRITE, b->err));
     if (piece->stage != KVS_NO_STAGE && kvs_build_holds(b, piece->stage, d))
         KVS_TRY(kvs_build_window_reads(b, piece->stage, d, slots[d]));
-    if (piece->before_stage != KVS_NO_STAGE && kvs_build_holds(b, piece->before_stage, d)) {
+    if (piece->before_stage != KVS_NO_STAGE && kvs_build_stores(b, piece->before_stage, d)) {
         for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
             struct kvs_range rows =
                 kvs_build_new_rows(b, piece->before_stage, d, (kvs_kv_side)side);

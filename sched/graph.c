@@ -86,11 +86,29 @@ static kvs_status graph_stage_parts(struct graph_builder *b, const struct kvs_ll
     return status;
 }
 
-static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32_t device)
+/* The layer that owns the cells which this one reads. */
+static const struct kvs_llm_layer *graph_owner(const struct graph_builder *b, uint32_t index)
 {
     const struct kvs_llm_layer *layer = &b->c->llm->layers[index];
+    return layer->kv_source >= 0 ? &b->c->llm->layers[layer->kv_source] : layer;
+}
+
+/* The stage of the layer that owns them; `own` when the layer owns its cells itself. */
+static uint32_t graph_cache_stage(const struct graph_builder *b, uint32_t index, uint32_t own)
+{
+    int32_t source = b->c->llm->layers[index].kv_source;
+    for (uint32_t s = 0; source >= 0 && s < b->graph->stages.n; s++)
+        if (b->graph->stages.items[s].layer == (uint32_t)source)
+            return s;
+    return own;
+}
+
+static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32_t device)
+{
+    const struct kvs_llm_layer *layer = graph_owner(b, index);
     struct kvs_stage stage = {
         .layer = index,
+        .cache_stage = graph_cache_stage(b, index, (uint32_t)b->graph->stages.n),
         .k_row_bytes = kvs_kv_k_row_bytes(layer, b->c->workload.type_k),
         .v_row_bytes = kvs_kv_v_row_bytes(layer, b->c->workload.type_v),
     };
@@ -113,13 +131,13 @@ static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32
     struct kvs_piece *piece;
     KVS_TRY(graph_piece(b, index, device, true, &piece));
     piece->stage = s;
-    b->graph->has_shared_cells |= layer->kv_source >= 0;
+    b->graph->has_shared_cells |= b->c->llm->layers[index].kv_source >= 0;
     return KVS_OK;
 }
 
 static kvs_status graph_add_resident(struct graph_builder *b, uint32_t index, int32_t device)
 {
-    const struct kvs_llm_layer *layer = &b->c->llm->layers[index];
+    const struct kvs_llm_layer *layer = graph_owner(b, index);
     uint64_t row = kvs_kv_k_row_bytes(layer, b->c->workload.type_k) +
                    kvs_kv_v_row_bytes(layer, b->c->workload.type_v);
     struct kvs_piece *piece;
@@ -139,8 +157,9 @@ static kvs_status graph_add_layer(struct graph_builder *b, uint32_t index)
     bool has_cache = layer->kind == KVS_LAYER_FULL || layer->kind == KVS_LAYER_SWA;
     if (has_cache) {
         KVS_TRY(graph_add_work(b, index, device, layer->pre_params, layer->pre_kernels, false));
-        if (b->n_resident_left > 0) {
-            b->n_resident_left--;
+        bool reads_resident = layer->kv_source >= 0 && graph_cache_stage(b, index, KVS_NO_STAGE) == KVS_NO_STAGE;
+        if (b->n_resident_left > 0 || reads_resident) {
+            b->n_resident_left -= b->n_resident_left > 0;
             KVS_TRY(graph_add_resident(b, index, device));
         } else {
             KVS_TRY(graph_add_stage(b, index, device));

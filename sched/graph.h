@@ -32,6 +32,7 @@ struct kvs_stage_part {
 
 struct kvs_stage {
     uint32_t layer;
+    uint32_t cache_stage; /* stage whose cache it reads: its own, or that of a layer it shares with */
     uint64_t k_row_bytes; /* whole rows in the cache */
     uint64_t v_row_bytes;
     struct kvs_stage_part *parts; /* owned, [n_devices] */

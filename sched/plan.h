@@ -243,7 +243,7 @@ static inline struct kvs_range kvs_range_at(const struct kvs_range *range, uint3
     struct kvs_range at = *range;
     at.offset += (uint64_t)((int64_t)range->offset_step * (int64_t)token);
     at.width += (uint64_t)((int64_t)range->width_step * (int64_t)token);
-    at.rows += (uint32_t)((int32_t)range->rows_step * (int32_t)token);
+    at.rows += (uint32_t)((int64_t)range->rows_step * (int64_t)token);
     at.offset_step = at.width_step = 0;
     at.rows_step = 0;
     return at;

@@ -49,6 +49,7 @@ struct kvs_link_totals {
 struct kvs_host_totals {
     kvs_time issue_ps;                  /* calls and launches */
     kvs_time work_ps;                   /* HOST operations */
+    kvs_time sample_ps;                 /* of these, between tokens */
     kvs_time blocked_ps[KVS_TAG_COUNT]; /* in blocking operations and waits, by their tag */
 };
 

@@ -243,9 +243,9 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan, const
                            .first_dep = op->first_dep,
                            .n_dep = op->n_dep,
                            .queue = op->queue,
-                           .cls = (unsigned)bind_class(op) & 0xf,
-                           .tag = op->tag & 0x1f,
-                           .flags = op->flags & 0x7f,
+                           .cls = (unsigned)bind_class(op) & 0xfu,
+                           .tag = (unsigned)op->tag & 0x1fu,
+                           .flags = (unsigned)op->flags & 0x7fu,
                            .phase = op->phase};
     if (op->kind == KVS_OP_COMPUTE)
         out->n_kernels = op->compute.n_kernels;

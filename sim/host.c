@@ -223,6 +223,8 @@ void sim_host_act(struct sim *sim)
         host_record(sim, h->now_ps, h->now_ps + h->op->work_ps);
         h->now_ps += h->op->work_ps;
         sim->run->host.work_ps += h->op->work_ps;
+        if (h->op->tag == KVS_TAG_SAMPLE)
+            sim->run->host.sample_ps += h->op->work_ps;
         host_advance(sim);
         return;
     case SIM_HOST_WAIT:

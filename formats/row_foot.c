@@ -1,0 +1,203 @@
+/* What stands under a table: the numbered notes, then what the whole table rests on. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "formats/row_figures.h"
+#include "formats/row_internal.h"
+#include "models/compute.h"
+
+static void foot_interval(struct kvs_text *out, const struct kvs_param *param, kvs_unit unit)
+{
+    char lo[KVS_UNITS_BUF], hi[KVS_UNITS_BUF];
+    if (param->lo < param->hi)
+        kvs_text_printf(out, ", %s to %s", kvs_figure_format(param->lo, unit, lo, sizeof lo),
+                        kvs_figure_format(param->hi, unit, hi, sizeof hi));
+}
+
+static void foot_link(const struct kvs_device *device, const struct kvs_link *link,
+                      struct kvs_text *out)
+{
+    const struct kvs_param *rate = &link->rate[KVS_H2D];
+    char buf[KVS_UNITS_BUF];
+    kvs_text_printf(out, "%s %s (", device->name,
+                    kvs_figure_format(rate->value, KVS_UNIT_RATE, buf, sizeof buf));
+    if (link->is_rate_measured) {
+        kvs_text_puts(out, kvs_origin_name(rate->origin));
+    } else {
+        double raw_Bps = kvs_pcie_raw_Bps(link->gen, link->lanes);
+        kvs_text_printf(out, "gen%ux%u %s x %.2f", link->gen, link->lanes,
+                        kvs_figure_format(raw_Bps, KVS_UNIT_RATE, buf, sizeof buf),
+                        rate->value / raw_Bps);
+    }
+    foot_interval(out, rate, KVS_UNIT_RATE);
+    kvs_text_puts(out, ")");
+}
+
+static void foot_links(const struct kvs_row *row, struct kvs_text *out)
+{
+    const struct kvs_machine *machine = row->c.machine;
+    const char *before = "- links, host to device: ";
+    for (uint32_t d = 0; d < machine->n_devices; d++) {
+        const struct kvs_link *link = &machine->links[machine->devices[d].link];
+        if (!kvs_row_uses_device(&row->c, d) || link->mode == KVS_LINK_UNLIMITED)
+            continue;
+        kvs_text_puts(out, before);
+        foot_link(&machine->devices[d], link, out);
+        before = "; ";
+    }
+    if (before[0] == ';')
+        kvs_text_puts(out, "\n");
+}
+
+static void foot_compute(const struct kvs_row *row, struct kvs_text *out)
+{
+    const struct kvs_machine *machine = row->c.machine;
+    const char *before = "- compute: ";
+    char buf[KVS_UNITS_BUF];
+    for (uint32_t d = 0; d < machine->n_devices; d++) {
+        const struct kvs_device *device = &machine->devices[d];
+        if (!kvs_row_uses_device(&row->c, d))
+            continue;
+        double share =
+            row->c.placement.mode == KVS_SPLIT_TENSOR ? kvs_case_share(&row->c, d) : 1.0;
+        struct kvs_compute_cost cost = kvs_compute_cost_of(
+            device, row->c.llm, row->c.workload.type_k, row->c.workload.type_v, share);
+        kvs_text_printf(out, "%s%s ", before, device->name);
+        before = "; ";
+        if (cost.is_measured) {
+            kvs_text_printf(out, "profile (%s)", kvs_origin_name(cost.profile->fixed.origin));
+            continue;
+        }
+        kvs_text_printf(out, "not measured: %s x %.2f",
+                        kvs_figure_format(device->memory_rate.value, KVS_UNIT_RATE, buf,
+                                          sizeof buf),
+                        device->memory_efficiency.value);
+        foot_interval(out, &device->memory_efficiency, KVS_UNIT_FRAC);
+    }
+    kvs_text_puts(out, "\n");
+}
+
+static void foot_memory(const struct kvs_row *row, struct kvs_text *out)
+{
+    const struct kvs_machine *machine = row->c.machine;
+    const char *before = "- memory: not checked on ";
+    for (uint32_t d = 0; d < machine->n_devices; d++) {
+        if (machine->devices[d].is_memory_known || !kvs_row_uses_device(&row->c, d))
+            continue;
+        kvs_text_printf(out, "%s%s", before, machine->devices[d].name);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        kvs_text_puts(out, ", whose size is unknown\n");
+}
+
+/* How far the answer moves with the figures that nobody measured; a line per configuration. */
+static void foot_ranges(const struct kvs_row_context *context, const struct kvs_row *rows,
+                        size_t n, struct kvs_text *out)
+{
+    const struct kvs_experiment *e = context->experiment;
+    bool has_head = false;
+    for (size_t i = 0; i < n; i++) {
+        bool is_first = i == 0 || rows[i].configuration != rows[i - 1].configuration;
+        if (!isfinite(rows[i].lo_ts))
+            continue;
+        if (!has_head)
+            kvs_text_puts(out, "- figures that were not measured leave these ranges:");
+        has_head = true;
+        if (is_first) {
+            const char *before = "\n  - ";
+            for (unsigned s = 0; s < KVS_SETTING_COUNT; s++) {
+                if (e->values[s].n < 2 && s != KVS_SETTING_DEPTH)
+                    continue;
+                kvs_text_printf(out, "%s%s ", before,
+                                s == KVS_SETTING_DEPTH ? "n_depth"
+                                                       : kvs_setting_key((kvs_setting)s));
+                kvs_experiment_print_value(e, (kvs_setting)s, rows[i].values[s], out);
+                before = ", ";
+            }
+        }
+        kvs_text_printf(out, "%s %s between %.2f and %.2f t/s", is_first ? ":" : ",",
+                        rows[i].arm_name, rows[i].lo_ts, rows[i].hi_ts);
+    }
+    if (has_head)
+        kvs_text_puts(out, "\n");
+}
+
+static bool foot_needs_patch(const struct kvs_arm *arm)
+{
+    return arm->streams != KVS_STREAMS_ONE || arm->yield != KVS_YIELD_NONE ||
+           arm->late != KVS_LATE_COPY;
+}
+
+/* Flags of row i, and the depths of all rows from i on that share its flags. */
+static void foot_flags_line(const struct kvs_row *rows, const uint64_t *hashes, size_t n,
+                            size_t i, struct kvs_text *out)
+{
+    const char *before = " -d ";
+    kvs_text_puts(out, "  - `");
+    kvs_row_print_flags(&rows[i], false, out);
+    for (size_t k = i; k < n; k++) {
+        bool is_seen = hashes[k] != hashes[i];
+        for (size_t j = i; j < k && !is_seen; j++)
+            is_seen = hashes[j] == hashes[i] && rows[j].n_depth == rows[k].n_depth;
+        if (is_seen)
+            continue;
+        kvs_text_printf(out, "%s%" PRIu64, before, rows[k].n_depth);
+        before = ",";
+    }
+    kvs_text_puts(out, "`");
+}
+
+static void foot_flags(const struct kvs_row_context *context, const struct kvs_row *rows,
+                       size_t n, struct kvs_text *out)
+{
+    void *memory;
+    bool needs_patch = false;
+    if (kvs_mem_alloc(n, sizeof(uint64_t), &memory, NULL) != KVS_OK) {
+        out->status = KVS_ENOMEM;
+        return;
+    }
+    uint64_t *hashes = memory;
+    for (size_t i = 0; i < n; i++) {
+        struct kvs_text text = {0};
+        kvs_row_print_flags(&rows[i], false, &text);
+        hashes[i] = text.n > 0 ? kvs_hash(text.data, text.n, 0) : 0;
+        kvs_text_fini(&text);
+    }
+    kvs_text_puts(out, "- llama.cpp flags:\n");
+    for (size_t i = 0; i < n; i++) {
+        bool is_seen = false;
+        for (size_t j = 0; j < i && !is_seen; j++)
+            is_seen = hashes[j] == hashes[i];
+        if (is_seen)
+            continue;
+        foot_flags_line(rows, hashes, n, i, out);
+        kvs_text_puts(out, "\n");
+    }
+    for (size_t a = 0; a < context->experiment->arms.n; a++)
+        needs_patch |= foot_needs_patch(&context->experiment->arms.items[a]);
+    if (needs_patch)
+        kvs_text_puts(out, "- per-slot, yield and late-kernel have no flag in llama.cpp: their "
+                           "flags are those of plain pipelined\n");
+    kvs_mem_free(hashes);
+}
+
+void kvs_row_notes_print(const struct kvs_row_notes *notes,
+                         const struct kvs_row_context *context, const struct kvs_row *rows,
+                         size_t n, struct kvs_text *out)
+{
+    kvs_text_puts(out, "\n");
+    for (size_t i = 0; i < notes->items.n; i++)
+        kvs_text_printf(out, "[%zu] %s\n", i + 1, notes->items.items[i]);
+    if (notes->items.n > 0)
+        kvs_text_puts(out, "\n");
+    kvs_text_puts(out, "- gain over the first policy; share of the bound, bottleneck and "
+                       "runner-up (busy share of a token) of the fastest\n");
+    foot_links(&rows[0], out);
+    foot_compute(&rows[0], out);
+    foot_memory(&rows[0], out);
+    foot_ranges(context, rows, n, out);
+    foot_flags(context, rows, n, out);
+}

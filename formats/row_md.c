@@ -1,0 +1,286 @@
+/* The md table: a line per configuration, its arms side by side, cells padded to align. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/row_internal.h"
+
+/* Cells row by row, the titles first; every cell ends with a zero in text. */
+struct md_table {
+    struct kvs_text text;
+    KVS_ARRAY(size_t) cells;   /* offsets into text */
+    KVS_ARRAY(bool) is_number; /* [n_columns], filled by the titles */
+    kvs_status status;
+};
+
+static KVS_PRINTF(2, 3) void md_cell(struct md_table *t, const char *fmt, ...)
+{
+    char buf[256];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(buf, sizeof buf, fmt, args);
+    va_end(args);
+    if (t->status == KVS_OK)
+        t->status = KVS_ARRAY_PUSH(&t->cells, t->text.n, NULL);
+    kvs_text_append(&t->text, buf, strlen(buf) + 1);
+}
+
+static void md_title(struct md_table *t, bool is_number, const char *title, const char *unit)
+{
+    md_cell(t, "%s%s%s", title, unit[0] != '\0' ? " " : "", unit);
+    if (t->status == KVS_OK)
+        t->status = KVS_ARRAY_PUSH(&t->is_number, is_number, NULL);
+}
+
+static const char *md_at(const struct md_table *t, size_t line, size_t column)
+{
+    return t->text.data + t->cells.items[line * t->is_number.n + column];
+}
+
+static void md_print_line(const struct md_table *t, const size_t *widths, size_t line,
+                          struct kvs_text *out)
+{
+    for (size_t c = 0; c < t->is_number.n; c++)
+        kvs_text_printf(out, t->is_number.items[c] ? "| %*s " : "| %-*s ", (int)widths[c],
+                        md_at(t, line, c));
+    kvs_text_puts(out, "|\n");
+}
+
+static void md_print(const struct md_table *t, struct kvs_text *out)
+{
+    static const char dashes[] = "----------------------------------------------------------"
+                                 "----------------------------------------------------------";
+    size_t n_lines = t->cells.n / t->is_number.n;
+    void *memory;
+    if (kvs_mem_alloc(t->is_number.n, sizeof(size_t), &memory, NULL) != KVS_OK) {
+        out->status = KVS_ENOMEM;
+        return;
+    }
+    size_t *widths = memory;
+    for (size_t i = 0; i < t->cells.n; i++) {
+        size_t n = strlen(md_at(t, i / t->is_number.n, i % t->is_number.n));
+        if (n > widths[i % t->is_number.n])
+            widths[i % t->is_number.n] = n;
+    }
+    md_print_line(t, widths, 0, out);
+    for (size_t c = 0; c < t->is_number.n; c++)
+        kvs_text_printf(out, "|%.*s%s", (int)widths[c] + 1, dashes,
+                        t->is_number.items[c] ? ":" : "-");
+    kvs_text_puts(out, "|\n");
+    for (size_t line = 1; line < n_lines; line++)
+        md_print_line(t, widths, line, out);
+    kvs_mem_free(widths);
+}
+
+/* What the lines of one table have in common. */
+struct md_layout {
+    const struct kvs_row_context *context;
+    const struct kvs_row *rows;
+    size_t n;
+    struct kvs_row_notes notes;
+    bool has_measured[KVS_EXPERIMENT_MAX_ARMS];
+    int marker_width[KVS_EXPERIMENT_MAX_ARMS];
+};
+
+static const char *md_marker(struct kvs_row_notes *notes, const struct kvs_row *row, char *buf,
+                             size_t cap)
+{
+    const size_t numbers[] = {kvs_row_note_error(notes, row), kvs_row_note_decline(notes, row),
+                              kvs_row_note_edge(notes, row)};
+    size_t n = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < KVS_COUNT_OF(numbers); i++)
+        if (numbers[i] > 0)
+            n += (size_t)snprintf(buf + n, cap - n, " [%zu]", numbers[i]);
+    return buf;
+}
+
+static void md_survey(struct md_layout *layout)
+{
+    char buf[96];
+    for (size_t i = 0; i < layout->n; i++) {
+        const struct kvs_row *row = &layout->rows[i];
+        int width = (int)strlen(md_marker(&layout->notes, row, buf, sizeof buf));
+        if (width > layout->marker_width[row->arm])
+            layout->marker_width[row->arm] = width;
+        if (isfinite(row->measured_ts))
+            layout->has_measured[row->arm] = true;
+    }
+}
+
+/* Settings that vary, and depth when none does: a line needs a name. */
+static bool md_shows(const struct kvs_experiment *experiment, unsigned setting)
+{
+    bool varies = false;
+    for (unsigned s = 0; s < KVS_SETTING_COUNT; s++)
+        varies |= experiment->values[s].n > 1;
+    return varies ? experiment->values[setting].n > 1 : setting == KVS_SETTING_DEPTH;
+}
+
+static void md_titles(struct md_table *t, const struct md_layout *layout)
+{
+    const struct kvs_experiment *experiment = layout->context->experiment;
+    for (unsigned s = 0; s < KVS_SETTING_COUNT; s++) {
+        kvs_setting setting = (kvs_setting)s;
+        bool is_number =
+            kvs_setting_names(setting) == NULL && setting != KVS_SETTING_TENSOR_SPLIT;
+        if (md_shows(experiment, s))
+            md_title(t, is_number, s == KVS_SETTING_DEPTH ? "n_depth" : kvs_setting_key(setting),
+                     s == KVS_SETTING_KVPB ? "MiB" : "");
+    }
+    for (size_t a = 0; a < experiment->arms.n; a++) {
+        md_title(t, true, experiment->arms.items[a].name, "t/s");
+        if (layout->has_measured[a]) {
+            md_title(t, true, "measured", "");
+            md_title(t, true, "err", "");
+        }
+        if (a > 0)
+            md_title(t, true, "gain", "");
+    }
+    md_title(t, true, "bound", "t/s");
+    md_title(t, true, "share", "");
+    md_title(t, false, "bottleneck", "");
+    md_title(t, false, "runner-up", "");
+}
+
+static void md_percent(struct md_table *t, double percent)
+{
+    if (isfinite(percent))
+        md_cell(t, "%+.1f%%", percent);
+    else
+        md_cell(t, "-");
+}
+
+static void md_number(struct md_table *t, double value)
+{
+    if (isfinite(value))
+        md_cell(t, "%.2f", value);
+    else
+        md_cell(t, "-");
+}
+
+/* row NULL: this arm did not run. */
+static void md_arm(struct md_table *t, struct md_layout *layout, size_t arm,
+                   const struct kvs_row *row, double first_ts)
+{
+    char buf[96] = "";
+    double ts = row != NULL ? row->predicted_ts : (double)NAN;
+    if (row != NULL)
+        (void)md_marker(&layout->notes, row, buf, sizeof buf);
+    if (isfinite(ts))
+        md_cell(t, "%.2f%-*s", ts, layout->marker_width[arm], buf);
+    else
+        md_cell(t, "-%-*s", layout->marker_width[arm], buf);
+    if (layout->has_measured[arm]) {
+        md_number(t, row != NULL ? row->measured_ts : (double)NAN);
+        md_percent(t, row != NULL ? row->err_pct : (double)NAN);
+    }
+    if (arm > 0)
+        md_percent(t, (ts / first_ts - 1.0) * 100.0);
+}
+
+static void md_busy(struct md_table *t, const char *name, double busy)
+{
+    if (name[0] != '\0' && isfinite(busy))
+        md_cell(t, "%s %.0f%%", name, busy * 100.0);
+    else
+        md_cell(t, "-");
+}
+
+/* The fastest arm that moves the cache; `resident` does not, and answers to no bound of a link. */
+static const struct kvs_row *md_fastest(const struct kvs_row *rows, size_t n)
+{
+    const struct kvs_row *best = &rows[0];
+    for (size_t i = 1; i < n; i++) {
+        bool is_better = rows[i].predicted_ts > best->predicted_ts ||
+                         !isfinite(best->predicted_ts) || !best->is_host_kv;
+        if (is_better && rows[i].is_host_kv && isfinite(rows[i].predicted_ts))
+            best = &rows[i];
+    }
+    return best;
+}
+
+/* The n rows of one configuration. */
+static void md_line(struct md_table *t, struct md_layout *layout, const struct kvs_row *rows,
+                    size_t n)
+{
+    const struct kvs_experiment *experiment = layout->context->experiment;
+    const struct kvs_row *best = md_fastest(rows, n);
+    for (unsigned s = 0; s < KVS_SETTING_COUNT; s++) {
+        struct kvs_text value = {0};
+        if (!md_shows(experiment, s))
+            continue;
+        kvs_experiment_print_value(experiment, (kvs_setting)s, rows->values[s], &value);
+        md_cell(t, "%s", value.data != NULL ? value.data : "");
+        kvs_text_fini(&value);
+    }
+    double first_ts = rows[0].arm == 0 ? rows[0].predicted_ts : (double)NAN;
+    for (size_t a = 0, i = 0; a < experiment->arms.n; a++) {
+        bool has_row = i < n && rows[i].arm == a;
+        md_arm(t, layout, a, has_row ? &rows[i] : NULL, first_ts);
+        i += has_row;
+    }
+    md_number(t, best->bound_ts);
+    if (isfinite(best->share))
+        md_cell(t, "%.0f%%", best->share * 100.0);
+    else
+        md_cell(t, "-");
+    md_busy(t, best->bottleneck, best->bottleneck_busy);
+    md_busy(t, best->runner_up, best->runner_up_busy);
+}
+
+/* "rtx4070, qwen3.8-27b UD-IQ2_M, K q8_0, V q8_0, ...": what does not vary. */
+static void md_head(struct kvs_text *out, const struct md_layout *layout)
+{
+    const struct kvs_row_context *context = layout->context;
+    const struct kvs_experiment *e = context->experiment;
+    const struct kvs_row *row = &layout->rows[0];
+    if (e->name != NULL)
+        kvs_text_printf(out, "%s: %s\n", e->name, e->question != NULL ? e->question : "");
+    kvs_text_printf(out, "%s, %s%s%s", row->machine, row->model,
+                    row->weights[0] != '\0' ? " " : "", row->weights);
+    if (e->values[KVS_SETTING_TYPE_K].n == 1 && e->values[KVS_SETTING_TYPE_V].n == 1)
+        kvs_text_printf(out, ", K %s, V %s", row->type_k, row->type_v);
+    if (context->machine->n_devices > 1 && e->values[KVS_SETTING_SPLIT_MODE].n == 1)
+        kvs_text_printf(out, ", split %s%s%s", row->split_mode,
+                        e->values[KVS_SETTING_TENSOR_SPLIT].n == 1 ? " " : "",
+                        e->values[KVS_SETTING_TENSOR_SPLIT].n == 1 ? row->tensor_split : "");
+    if (!row->is_pinned && e->values[KVS_SETTING_PINNED].n == 1)
+        kvs_text_puts(out, ", pageable");
+    if (row->n_parallel > 1 && e->values[KVS_SETTING_N_PARALLEL].n == 1)
+        kvs_text_printf(out, ", %" PRIu64 " sequences%s", row->n_parallel,
+                        row->is_unified ? " in one cache" : "");
+    if (e->values[KVS_SETTING_N_GEN].n == 1)
+        kvs_text_printf(out, ", %" PRIu64 " tokens", row->n_gen);
+    if (e->values[KVS_SETTING_KVPB].n == 1 && row->kvpb_mib > 0)
+        kvs_text_printf(out, ", ring budget %.5g MiB", row->kvpb_mib);
+    kvs_text_puts(out, "\n\n");
+}
+
+void kvs_row_md(struct kvs_text *out, const struct kvs_row_context *context,
+                const struct kvs_row *rows, size_t n)
+{
+    struct md_layout layout = {.context = context, .rows = rows, .n = n};
+    struct md_table table = {0};
+    md_survey(&layout);
+    md_head(out, &layout);
+    md_titles(&table, &layout);
+    for (size_t i = 0, k; i < n; i += k) {
+        for (k = 1; i + k < n && rows[i + k].configuration == rows[i].configuration;)
+            k++;
+        md_line(&table, &layout, &rows[i], k);
+    }
+    if (table.status == KVS_OK && table.text.status == KVS_OK)
+        md_print(&table, out);
+    else
+        out->status = KVS_ENOMEM;
+    kvs_row_notes_print(&layout.notes, context, rows, n, out);
+    if (layout.notes.status != KVS_OK)
+        out->status = layout.notes.status;
+    kvs_row_notes_fini(&layout.notes);
+    KVS_ARRAY_FREE(&table.cells);
+    KVS_ARRAY_FREE(&table.is_number);
+    kvs_text_fini(&table.text);
+}

@@ -1,0 +1,157 @@
+/* Link, compute and chain terms of a placement's bound. */
+#include "sched/bound.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "models/compute.h"
+#include "models/copy.h"
+#include "sched/graph.h"
+
+struct bound_sum {
+    const struct kvs_case *c;
+    const struct kvs_graph *graph;
+    double *link_s;    /* [2 n_links]: h2d and d2h seconds of one token */
+    double *compute_s; /* [n_devices] */
+    double memory_s;   /* host memory, all DMA */
+    double chain_s;
+};
+
+/* Bytes of a stage's windows that device d takes in at this step. */
+static double bound_stage_bytes(const struct kvs_case *c, const struct kvs_stage *stage, uint32_t d,
+                                uint32_t step)
+{
+    const struct kvs_llm_layer *layer = &c->llm->layers[stage->layer];
+    double rows = (double)kvs_case_window(c, layer, step).window_rows * kvs_case_n_streams(c);
+    return rows * (double)(stage->parts[d].k_bytes + stage->parts[d].v_bytes);
+}
+
+/* Seconds that the bytes take at the rate of one link, given what rows of their width reach. */
+static void bound_add_window(struct bound_sum *b, uint32_t s, uint32_t d, uint32_t step)
+{
+    const struct kvs_stage *stage = &b->graph->stages.items[s];
+    const struct kvs_machine *m = b->c->machine;
+    bool is_strided = stage->parts[d].k_bytes != stage->k_row_bytes;
+    double bytes = bound_stage_bytes(b->c, stage, d, step);
+    double efficiency = kvs_row_efficiency(&m->devices[d].engines.row_curve,
+                                           is_strided ? stage->parts[d].k_bytes : 0);
+    for (int32_t l = (int32_t)m->devices[d].link; l >= 0; l = m->links[l].parent) {
+        if (m->links[l].mode == KVS_LINK_UNLIMITED)
+            continue;
+        bool is_own = (uint32_t)l == m->devices[d].link;
+        b->link_s[2 * l] += bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
+    }
+    if (m->host.memory_rate.value > 0.0)
+        b->memory_s += bytes / m->host.memory_rate.value;
+}
+
+static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *piece, uint32_t d,
+                            uint32_t step)
+{
+    const struct kvs_case *c = b->c;
+    const struct kvs_workload *w = &c->workload;
+    double share = piece->device < 0 ? kvs_case_share(c, d) : 1.0;
+    struct kvs_compute_cost cost = kvs_compute_cost_of(&c->machine->devices[d], c->llm, w->type_k,
+                                                       w->type_v, kvs_case_share(c, d));
+    struct kvs_llm_layer full = {.kind = KVS_LAYER_FULL};
+    double kv = share * kvs_case_n_streams(c) *
+                ((double)piece->resident_bytes_per_row *
+                     (double)kvs_case_window(c, &full, step).window_rows +
+                 (double)piece->resident_swa_bytes);
+    if (piece->stage != KVS_NO_STAGE)
+        kv += bound_stage_bytes(c, &b->graph->stages.items[piece->stage], d, step);
+    uint32_t n_queries = w->is_unified ? w->n_parallel * w->n_rows : w->n_rows;
+    return kvs_compute_s(&cost, (uint64_t)((double)piece->params * share), (uint64_t)kv, n_queries) +
+           piece->n_kernels * c->machine->devices[d].kernel_gap.value;
+}
+
+static void bound_add_piece(struct bound_sum *b, const struct kvs_piece *piece, uint32_t step)
+{
+    double reduce = piece->has_reduce && b->graph->n_devices > 1
+                        ? b->c->machine->collective.latency.value
+                        : 0.0;
+    double longest = 0.0;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        if (piece->device >= 0 && (uint32_t)piece->device != d)
+            continue;
+        double seconds = bound_piece_s(b, piece, d, step);
+        b->compute_s[d] += seconds + reduce;
+        longest = seconds > longest ? seconds : longest;
+    }
+    b->chain_s += longest + reduce;
+}
+
+static void bound_add_step(struct bound_sum *b, uint32_t step)
+{
+    const struct kvs_graph *g = b->graph;
+    double sample = b->c->machine->host.between_tokens.value;
+    for (uint32_t s = 0; s < g->stages.n; s++)
+        for (uint32_t d = 0; d < g->n_devices; d++)
+            if (g->stages.items[s].parts[d].n_heads > 0)
+                bound_add_window(b, s, d, step);
+    for (size_t p = 0; p < g->pieces.n; p++)
+        bound_add_piece(b, &g->pieces.items[p], step);
+    for (uint32_t d = 0; d < g->n_devices; d++)
+        b->compute_s[d] += sample;
+    b->chain_s += sample;
+}
+
+static void bound_take(struct kvs_bound *out, kvs_bound_term term, double seconds, const char *name)
+{
+    kvs_time ps = kvs_ps_from_seconds(seconds);
+    kvs_time *slot = term == KVS_BOUND_LINK      ? &out->link_ps
+                     : term == KVS_BOUND_COMPUTE ? &out->compute_ps
+                                                 : &out->chain_ps;
+    if (ps > *slot)
+        *slot = ps;
+    if (ps <= out->total_ps)
+        return;
+    out->total_ps = ps;
+    out->term = term;
+    snprintf(out->name, sizeof out->name, "%s", name);
+}
+
+static void bound_largest(const struct bound_sum *b, double n, struct kvs_bound *out)
+{
+    const struct kvs_machine *m = b->c->machine;
+    char name[48];
+    *out = (struct kvs_bound){0};
+    for (uint32_t l = 0; l < m->n_links; l++) {
+        snprintf(name, sizeof name, "%s.h2d", m->links[l].name);
+        bound_take(out, KVS_BOUND_LINK, b->link_s[2 * l] / n, name);
+    }
+    bound_take(out, KVS_BOUND_LINK, b->memory_s / n, "host memory");
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        snprintf(name, sizeof name, "%s.compute", m->devices[d].name);
+        bound_take(out, KVS_BOUND_COMPUTE, b->compute_s[d] / n, name);
+    }
+    bound_take(out, KVS_BOUND_CHAIN, b->chain_s / n, "compute chain");
+}
+
+kvs_status kvs_bound_of(const struct kvs_case *c, struct kvs_bound *out, struct kvs_error *err)
+{
+    struct kvs_graph *graph;
+    void *memory;
+    KVS_TRY(kvs_case_check(c, err));
+    KVS_TRY(kvs_graph_create(c, &graph, err));
+    size_t n_links = 2 * (size_t)c->machine->n_links;
+    kvs_status status =
+        kvs_mem_alloc(n_links + graph->n_devices, sizeof(double), &memory, err);
+    if (status == KVS_OK) {
+        struct bound_sum b = {
+            .c = c, .graph = graph, .link_s = memory, .compute_s = (double *)memory + n_links};
+        uint32_t n_tokens = 0;
+        /* windows are the same within a run of steps: one of them stands for all */
+        for (uint32_t step = 0; step < c->workload.n_gen;) {
+            uint32_t n = kvs_case_steps_with_same_window(c, step);
+            for (uint32_t i = 0; i < n; i++)
+                bound_add_step(&b, step);
+            n_tokens += n;
+            step += n;
+        }
+        bound_largest(&b, n_tokens, out);
+        kvs_mem_free(memory);
+    }
+    kvs_graph_destroy(graph);
+    return status;
+}

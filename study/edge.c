@@ -1,0 +1,145 @@
+/* Runs a plan on the machine's neighbours. */
+#include "study/edge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* A copy of the machine whose links and devices may be changed; the rest is borrowed. */
+struct edge_machine {
+    struct kvs_machine machine;
+};
+
+static kvs_status edge_copy(const struct kvs_machine *from, struct edge_machine *out,
+                            struct kvs_error *err)
+{
+    void *links, *devices;
+    out->machine = *from;
+    KVS_TRY(kvs_mem_alloc(from->n_links, sizeof *from->links, &links, err));
+    kvs_status status = kvs_mem_alloc(from->n_devices, sizeof *from->devices, &devices, err);
+    if (status != KVS_OK) {
+        kvs_mem_free(links);
+        return status;
+    }
+    memcpy(links, from->links, from->n_links * sizeof *from->links);
+    memcpy(devices, from->devices, from->n_devices * sizeof *from->devices);
+    out->machine.links = links;
+    out->machine.devices = devices;
+    return KVS_OK;
+}
+
+static void edge_free(struct edge_machine *m)
+{
+    kvs_mem_free(m->machine.links);
+    kvs_mem_free(m->machine.devices);
+}
+
+static kvs_status edge_run(const struct kvs_case *c, const struct kvs_machine *machine,
+                           const struct kvs_plan *plan, const struct kvs_exec_ops *exec,
+                           double *out_ms, struct kvs_error *err)
+{
+    struct kvs_case neighbour = *c;
+    struct kvs_exec_options options = {0};
+    struct kvs_run run;
+    neighbour.machine = machine;
+    KVS_TRY(exec->run(plan, &neighbour, &options, &run, NULL, err));
+    *out_ms = kvs_ms_from_ps(run.total_ps) / (double)run.n_tokens;
+    kvs_run_fini(&run);
+    return KVS_OK;
+}
+
+static void edge_scale_links(struct edge_machine *m, double factor)
+{
+    for (uint32_t l = 0; l < m->machine.n_links; l++)
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
+            m->machine.links[l].rate[dir].value *= factor;
+            m->machine.links[l].opposite[dir].value *= factor;
+        }
+}
+
+/* Keeps the neighbour that differs most, beyond `smooth` of the token time in its direction. */
+static void edge_offer(struct kvs_edge *edge, double token_ms, double other_ms, double smooth,
+                       const char *reason)
+{
+    double change = other_ms / token_ms - 1.0;
+    double jump = smooth >= 0.0 ? fmax(change - smooth, -change) : fmax(smooth - change, change);
+    double answer = other_ms / (1.0 + (fabs(change) > fabs(smooth) ? smooth : 0.0));
+    if (smooth == 0.0) {
+        jump = fabs(change);
+        answer = other_ms;
+    }
+    if (jump <= KVS_EDGE_JUMP ||
+        (edge->is_edge && fabs(answer - token_ms) <= fabs(edge->other_ms - token_ms)))
+        return;
+    edge->is_edge = true;
+    edge->other_ms = answer;
+    snprintf(edge->reason, sizeof edge->reason, "%s", reason);
+}
+
+static kvs_status edge_links(const struct kvs_case *c, const struct kvs_plan *plan,
+                             const struct kvs_exec_ops *exec, double token_ms, double factor,
+                             const char *reason, struct kvs_edge *edge, struct kvs_error *err)
+{
+    struct edge_machine m;
+    double other_ms;
+    KVS_TRY(edge_copy(c->machine, &m, err));
+    edge_scale_links(&m, factor);
+    kvs_status status = edge_run(c, &m.machine, plan, exec, &other_ms, err);
+    edge_free(&m);
+    if (status == KVS_OK)
+        edge_offer(edge, token_ms, other_ms, 1.0 / factor - 1.0, reason);
+    return status;
+}
+
+static kvs_status edge_first_turn(const struct kvs_case *c, const struct kvs_plan *plan,
+                                  const struct kvs_exec_ops *exec, double token_ms,
+                                  struct kvs_edge *edge, struct kvs_error *err)
+{
+    struct edge_machine m;
+    double other_ms;
+    KVS_TRY(edge_copy(c->machine, &m, err));
+    for (uint32_t d = 0; d < m.machine.n_devices; d++) {
+        kvs_first_turn *turn = &m.machine.devices[d].engines.first_turn;
+        *turn = *turn == KVS_FIRST_TURN_FREE ? KVS_FIRST_TURN_CHAINED : KVS_FIRST_TURN_FREE;
+    }
+    kvs_status status = edge_run(c, &m.machine, plan, exec, &other_ms, err);
+    edge_free(&m);
+    if (status == KVS_OK)
+        edge_offer(edge, token_ms, other_ms, 0.0, "which stream an idle engine serves second");
+    return status;
+}
+
+/* Copies that run ahead on several queues of a device: without them there is nothing to tip. */
+static void edge_kinds(const struct kvs_plan *plan, bool *has_deliveries, bool *has_chains)
+{
+    *has_deliveries = *has_chains = false;
+    for (size_t s = 0; s < plan->segments.n; s++) {
+        const struct kvs_segment *segment = &plan->segments.items[s];
+        for (size_t i = 0; i < segment->ops.n; i++) {
+            const struct kvs_op *op = &segment->ops.items[i];
+            if (op->kind != KVS_OP_COPY || op->tag != KVS_TAG_DELIVER)
+                continue;
+            *has_deliveries = true;
+            for (uint32_t k = 0; k < op->n_dep; k++)
+                *has_chains |= segment->deps.items[op->first_dep + k].kind == KVS_DEP_PACING;
+        }
+    }
+}
+
+kvs_status kvs_find_edge(const struct kvs_case *c, const struct kvs_plan *plan,
+                         const struct kvs_exec_ops *exec, double token_ms, struct kvs_edge *out,
+                         struct kvs_error *err)
+{
+    bool has_deliveries, has_chains;
+    *out = (struct kvs_edge){0};
+    edge_kinds(plan, &has_deliveries, &has_chains);
+    if (!has_deliveries)
+        return KVS_OK;
+    KVS_TRY(edge_links(c, plan, exec, token_ms, 1.0 - KVS_EDGE_STEP, "with deliveries 5% slower",
+                       out, err));
+    KVS_TRY(edge_links(c, plan, exec, token_ms, 1.0 + KVS_EDGE_STEP, "with deliveries 5% faster",
+                       out, err));
+    return has_chains ? edge_first_turn(c, plan, exec, token_ms, out, err) : KVS_OK;
+}
