@@ -1,0 +1,81 @@
+/* kvsim: picks the command, and answers --help and --version. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+
+static const struct kvs_command commands[] = {
+    {"predict", "what a KV transport gives: tokens per second, the bound, what limits it",
+     kvs_command_predict},
+    {"plan", "write the exact operations of a decode token as JSON Lines", kvs_command_plan},
+    {"check", "read a machine, model, experiment or plan file, and say what it means",
+     kvs_command_check},
+    {"plot", "run an experiment and draw its figure with gnuplot", kvs_command_plot},
+    {"list", "machines, models, gpus, experiments, policies", kvs_command_list},
+};
+
+static void main_help(FILE *out)
+{
+    fputs("Usage: kvsim COMMAND [options] [arguments]\n\n"
+          "Predicts how moving the KV cache over PCIe speeds up LLM decoding (decode only).\n\n"
+          "Commands\n",
+          out);
+    for (size_t i = 0; i < KVS_COUNT_OF(commands); i++)
+        fprintf(out, "  %-10s%s\n", commands[i].name, commands[i].summary);
+    fputs("\nkvsim COMMAND --help lists a command's flags; kvsim --version prints the version.\n\n"
+          "Exit codes\n"
+          "  0  done (a transport that declined and ran ordered is an answer, and said)\n"
+          "  1  failure while running: input or output, memory\n"
+          "  2  usage or bad input, a refused plan included\n"
+          "  4  does not fit in device memory\n\n"
+          "Examples\n"
+          "  kvsim predict\n"
+          "  kvsim predict --machine ./my-box.yaml -m qwen3-8b -d 4096-65536*2 -kvpd 0,1,2\n"
+          "  kvsim check ./my-box.yaml\n",
+          out);
+}
+
+static void main_version(void)
+{
+#ifdef KVS_COMMIT
+    printf("kvsim %s (%s)\n", KVS_VERSION, KVS_COMMIT);
+#else
+    printf("kvsim %s\n", KVS_VERSION);
+#endif
+}
+
+static int main_unknown(const char *word)
+{
+    const char *names[KVS_COUNT_OF(commands)];
+    for (size_t i = 0; i < KVS_COUNT_OF(commands); i++)
+        names[i] = commands[i].name;
+    const char *nearest = kvs_nearest(word, names, KVS_COUNT_OF(commands));
+    if (nearest != NULL)
+        fprintf(stderr, "%s: unknown command; did you mean %s?\n", word, nearest);
+    else
+        fprintf(stderr, "%s: unknown command\n", word);
+    fputs("  hint: kvsim --help lists the commands\n", stderr);
+    return KVS_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : NULL;
+    if (word == NULL) {
+        main_help(stderr);
+        return KVS_EXIT_USAGE;
+    }
+    if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0) {
+        main_help(stdout);
+        return KVS_EXIT_OK;
+    }
+    if (strcmp(word, "--version") == 0) {
+        main_version();
+        return KVS_EXIT_OK;
+    }
+    for (size_t i = 0; i < KVS_COUNT_OF(commands); i++)
+        if (strcmp(word, commands[i].name) == 0)
+            return commands[i].run(argc - 2, (const char *const *)argv + 2);
+    return main_unknown(word);
+}
