@@ -175,26 +175,27 @@ static kvs_status read_range(struct kvs_plan_reader *r, const struct kvs_json_va
     int64_t at = 0, rows = 1, width = 0, pitch, at_step = 0, rows_step = 0, width_step = 0;
     KVS_TRY(kvs_plan_reader_int(r, item, "at", false, 0, INT64_MAX, &at));
     KVS_TRY(kvs_plan_reader_int(r, item, "rows", false, 0, UINT32_MAX, &rows));
-    KVS_TRY(kvs_plan_reader_int(r, item, "width", true, 0, INT64_MAX, &width));
+    KVS_TRY(kvs_plan_reader_int(r, item, "width", true, 0, UINT32_MAX, &width));
     pitch = width;
-    KVS_TRY(kvs_plan_reader_int(r, item, "pitch", false, 0, INT64_MAX, &pitch));
+    KVS_TRY(kvs_plan_reader_int(r, item, "pitch", false, 0, UINT32_MAX, &pitch));
     KVS_TRY(kvs_plan_reader_int(r, item, "at_step", false, INT32_MIN, INT32_MAX, &at_step));
     KVS_TRY(kvs_plan_reader_int(r, item, "rows_step", false, INT16_MIN, INT16_MAX, &rows_step));
     KVS_TRY(
-        kvs_plan_reader_int(r, item, "width_step", false, INT32_MIN, INT32_MAX, &width_step));
+        kvs_plan_reader_int(r, item, "width_step", false, -KVS_RANGE_MAX_WIDTH_STEP,
+                            KVS_RANGE_MAX_WIDTH_STEP, &width_step));
     out->offset = (uint64_t)at;
     out->rows = (uint32_t)rows;
-    out->width = (uint64_t)width;
-    out->pitch = (uint64_t)pitch;
+    out->width = (uint32_t)width;
+    out->pitch = (uint32_t)pitch;
     out->offset_step = (int32_t)at_step;
     out->rows_step = (int16_t)rows_step;
-    out->width_step = (int32_t)width_step;
+    kvs_range_set_width_step(out, width_step);
     if (read_range_fits(out))
         return KVS_OK;
     char path[40];
     snprintf(path, sizeof path, "access[%zu]", index);
     return kvs_plan_reader_fault(r, path,
-                                 "%" PRIu32 " rows of %" PRIu64 " bytes, pitch %" PRIu64
+                                 "%" PRIu32 " rows of %" PRIu32 " bytes, pitch %" PRIu32
                                  ", from %" PRIu64 " are more than can be counted",
                                  out->rows, out->width, out->pitch, out->offset);
 }
@@ -213,6 +214,7 @@ static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_v
     struct kvs_range range = {0};
     const char *buffer = NULL;
     unsigned n_modes = 0, mode = 0;
+    uint32_t id = 0;
     char path[48];
     KVS_TRY(kvs_json_only_keys(r->doc, item, known, KVS_COUNT_OF(known), r->err));
     for (unsigned i = 0; i < KVS_COUNT_OF(modes); i++) {
@@ -231,7 +233,8 @@ static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_v
             "needs one of read, write, expect, fresh with the name of a buffer, has %u",
             n_modes);
     snprintf(path, sizeof path, "access[%zu].%s", index, modes[mode]);
-    KVS_TRY(kvs_plan_reader_name(r, &r->buffers, "buffer", path, buffer, &range.buffer));
+    KVS_TRY(kvs_plan_reader_name(r, &r->buffers, "buffer", path, buffer, &id));
+    range.buffer = (uint16_t)id;
     KVS_TRY(read_range(r, item, index, &range));
     return kvs_plan_add_access(r->plan, &range, (kvs_access_mode)mode, r->err);
 }

@@ -199,5 +199,6 @@ void kvs_row_notes_print(const struct kvs_row_notes *notes,
     foot_compute(&rows[0], out);
     foot_memory(&rows[0], out);
     foot_ranges(context, rows, n, out);
-    foot_flags(context, rows, n, out);
+    if (rows[0].llama_flags[0] != '\0')
+        foot_flags(context, rows, n, out);
 }

@@ -11,11 +11,11 @@ static uint64_t build_align(uint64_t n)
 }
 
 static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
-                               uint64_t size_bytes, bool is_valid, uint32_t *out, const char *fmt,
+                               uint64_t size_bytes, bool is_valid, uint16_t *out, const char *fmt,
                                ...) KVS_PRINTF(7, 8);
 
 static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
-                               uint64_t size_bytes, bool is_valid, uint32_t *out, const char *fmt,
+                               uint64_t size_bytes, bool is_valid, uint16_t *out, const char *fmt,
                                ...)
 {
     struct kvs_buffer buffer = {.size_bytes = size_bytes,
@@ -26,7 +26,10 @@ static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t de
     va_start(args, fmt);
     vsnprintf(buffer.name, sizeof buffer.name, fmt, args);
     va_end(args);
-    return kvs_plan_add_buffer(b->plan, &buffer, out, b->err);
+    uint32_t id;
+    KVS_TRY(kvs_plan_add_buffer(b->plan, &buffer, &id, b->err));
+    *out = (uint16_t)id;
+    return KVS_OK;
 }
 
 static kvs_status build_queue(struct kvs_build *b, uint32_t device, const char *role, uint16_t *out)

@@ -21,11 +21,11 @@ typedef enum kvs_kv_side { KVS_KV_SIDE_K, KVS_KV_SIDE_V } kvs_kv_side;
 struct kvs_build_device {
     uint16_t q_compute;
     uint16_t q_blocking; /* the host thread's own stream */
-    uint32_t buf_new;    /* new rows of the stage being computed */
-    uint32_t buf_rotation;
-    uint32_t buf_hidden;
-    uint32_t buf_logits;
-    uint32_t buf_slots[KVS_RING_MAX_SLOTS]; /* [n_slots]; one in ordered plans */
+    uint16_t buf_new;    /* new rows of the stage being computed */
+    uint16_t buf_rotation;
+    uint16_t buf_hidden;
+    uint16_t buf_logits;
+    uint16_t buf_slots[KVS_RING_MAX_SLOTS]; /* [n_slots]; one in ordered plans */
     uint32_t n_slots;
     kvs_op_id last_compute; /* in this segment; KVS_NO_OP before the first */
 };
@@ -36,11 +36,11 @@ struct kvs_build {
     struct kvs_plan *plan;   /* owned until finish */
     struct kvs_error *err;
     struct kvs_build_device *devices; /* owned, [graph->n_devices] */
-    uint32_t *cache_k;                /* owned, [n_stages] buffers on the host */
-    uint32_t *cache_v;
-    uint32_t buf_staging; /* new rows on their way to the cache */
-    uint32_t buf_inputs;  /* embedding row and rotation constants */
-    uint32_t buf_hop;
+    uint16_t *cache_k;                /* owned, [n_stages] buffers on the host */
+    uint16_t *cache_v;
+    uint16_t buf_staging; /* new rows on their way to the cache */
+    uint16_t buf_inputs;  /* embedding row and rotation constants */
+    uint16_t buf_hop;
     uint32_t step;  /* first step of the open segment */
     uint32_t n_groups; /* collectives in the open segment */
 };

@@ -6,15 +6,18 @@ static uint64_t build_batch_rows(const struct kvs_build *b)
     return (uint64_t)b->c->workload.n_rows * b->c->workload.n_parallel;
 }
 
-static struct kvs_range build_whole(uint32_t buffer, uint64_t offset, uint64_t size_bytes)
+/* One run; constants, hidden states and new rows are far below 4 GiB. */
+static struct kvs_range build_whole(uint16_t buffer, uint64_t offset, uint64_t size_bytes)
 {
+    uint32_t width = (uint32_t)size_bytes;
+    KVS_ASSERT(width == size_bytes);
     return (struct kvs_range){
-        .buffer = buffer, .offset = offset, .width = size_bytes, .pitch = size_bytes, .rows = 1};
+        .buffer = buffer, .offset = offset, .width = width, .pitch = width, .rows = 1};
 }
 
 /* A blocking copy from the input area on the host to a device buffer. */
 static kvs_status build_input(struct kvs_build *b, uint32_t device, kvs_tag tag, uint64_t from,
-                              uint32_t buffer, uint64_t to, uint64_t size_bytes)
+                              uint16_t buffer, uint64_t to, uint64_t size_bytes)
 {
     if (size_bytes == 0)
         return KVS_OK;
@@ -59,7 +62,7 @@ kvs_status kvs_build_inputs(struct kvs_build *b, kvs_late how)
             KVS_TRY(build_input(b, d, KVS_TAG_INPUT, 0, device->buf_hidden, 0, hidden));
     }
     for (uint32_t d = 0; d < b->graph->n_devices; d++) {
-        uint32_t buffer = b->devices[d].buf_rotation;
+        uint16_t buffer = b->devices[d].buf_rotation;
         if (how == KVS_LATE_KERNEL && k + v > 0) {
             KVS_TRY(build_rotation_kernel(b, d, hidden, k + v));
             continue;
@@ -140,6 +143,15 @@ static uint64_t build_resident_bytes(const struct kvs_build *b, const struct kvs
            (piece->resident_bytes_per_row * rows + piece->resident_swa_bytes);
 }
 
+/* Does the hidden state enter or leave the device at this piece? */
+static bool build_hidden_crosses(const struct kvs_build *b, const struct kvs_piece *piece)
+{
+    const struct kvs_piece *first = b->graph->pieces.items;
+    const struct kvs_piece *last = first + b->graph->pieces.n - 1;
+    return piece == first || (piece > first && piece[-1].device != piece->device) ||
+           (piece < last && piece[1].device != piece->device);
+}
+
 static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_piece *piece,
                                          uint32_t d, const uint32_t *slots)
 {
@@ -152,7 +164,8 @@ static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_p
         struct kvs_range constants = build_whole(device->buf_rotation, 0, rotation);
         KVS_TRY(kvs_plan_add_access(b->plan, &constants, KVS_ACCESS_READ, b->err));
     }
-    if (hidden.width > 0)
+    /* between pieces of one device the hidden state stays on its queue: ends alone are stated */
+    if (hidden.width > 0 && build_hidden_crosses(b, piece))
         KVS_TRY(kvs_plan_add_access(b->plan, &hidden, KVS_ACCESS_WRITE, b->err));
     if (piece->stage != KVS_NO_STAGE && kvs_build_holds(b, piece->stage, d))
         KVS_TRY(kvs_build_window_reads(b, piece->stage, d, slots[d]));

@@ -3,7 +3,7 @@
 
 /* One side of a stage on one device during the open segment. */
 struct window_side {
-    uint32_t cache;      /* buffer */
+    uint16_t cache;      /* buffer */
     uint64_t row_bytes;  /* in the cache */
     uint64_t offset;     /* of the device's heads inside a row */
     uint64_t width;      /* bytes of the device's heads */
@@ -76,37 +76,45 @@ static struct kvs_range window_source(const struct window_side *v, const struct 
         .buffer = v->cache,
         .offset = (stream * v->cells + rows->first) * v->row_bytes + v->offset,
         .offset_step = rows->first_step * (int32_t)v->row_bytes,
-        .width = v->width,
-        .pitch = v->row_bytes,
+        .width = (uint32_t)v->width,
+        .pitch = (uint32_t)v->row_bytes,
         .rows = (uint32_t)rows->n,
         .rows_step = (int16_t)rows->n_step};
 }
 
 /* The same rows in the slot: packed. */
 static struct kvs_range window_target(const struct window_side *v, const struct window_rows *rows,
-                                      uint32_t slot_buffer, uint32_t stream)
+                                      uint16_t slot_buffer, uint32_t stream)
 {
     return (struct kvs_range){.buffer = slot_buffer,
                               .offset = v->slot_first + stream * v->slot_pitch + rows->first * v->width,
                               .offset_step = rows->first_step * (int32_t)v->width,
-                              .width = v->width,
-                              .pitch = v->width,
+                              .width = (uint32_t)v->width,
+                              .pitch = (uint32_t)v->width,
                               .rows = (uint32_t)rows->n,
                               .rows_step = (int16_t)rows->n_step};
+}
+
+/* A strided copy has 32-bit pitches; so long a cache is copied stream by stream. */
+static bool window_can_merge(const struct window_side *v)
+{
+    return v->cells * v->row_bytes <= UINT32_MAX &&
+           v->advance * v->row_bytes <= KVS_RANGE_MAX_WIDTH_STEP;
 }
 
 /* All streams as one strided copy: a row of it is one stream's run. */
 static void window_merge(const struct window_side *v, const struct window_rows *rows,
                          uint32_t n_streams, struct kvs_range *source, struct kvs_range *target)
 {
-    uint64_t width = rows->n * v->row_bytes;
-    int32_t width_step = rows->n_step * (int32_t)v->row_bytes;
+    uint32_t width = (uint32_t)(rows->n * v->row_bytes);
+    int64_t width_step = rows->n_step * (int64_t)v->row_bytes;
     source->rows = target->rows = n_streams;
     source->rows_step = target->rows_step = 0;
     source->width = target->width = width;
-    source->width_step = target->width_step = width_step;
-    source->pitch = v->cells * v->row_bytes;
-    target->pitch = v->slot_pitch;
+    kvs_range_set_width_step(source, width_step);
+    kvs_range_set_width_step(target, width_step);
+    source->pitch = (uint32_t)(v->cells * v->row_bytes);
+    target->pitch = (uint32_t)v->slot_pitch;
 }
 
 static kvs_status window_emit(struct kvs_build *b, const struct kvs_build_copy *copy, bool is_2d,
@@ -137,10 +145,10 @@ kvs_status kvs_build_window_copy(struct kvs_build *b, const struct kvs_build_cop
     kvs_op_id id = KVS_NO_OP, first_id = KVS_NO_OP;
     struct window_side v = window_side_of(b, copy->stage, copy->device, copy->side);
     struct window_rows rows = window_rows_of(&v, copy->part);
-    uint32_t slot = b->devices[copy->device].buf_slots[copy->slot];
+    uint16_t slot = b->devices[copy->device].buf_slots[copy->slot];
     uint32_t n_streams = kvs_case_n_streams(b->c);
     bool is_whole_row = v.width == v.row_bytes;
-    bool is_merged = is_whole_row && n_streams > 1;
+    bool is_merged = is_whole_row && n_streams > 1 && window_can_merge(&v);
     uint32_t n_copies = is_merged ? 1 : n_streams;
     if (v.width > 0 && (rows.n > 0 || rows.n_step > 0)) {
         for (uint32_t i = 0; i < n_copies; i++) {
@@ -242,9 +250,9 @@ kvs_status kvs_build_store_side(struct kvs_build *b, uint32_t stage, uint32_t de
     struct kvs_range source = kvs_build_new_rows(b, stage, device, side);
     struct kvs_range target = {.buffer = b->buf_staging,
                                .offset = *staging_offset,
-                               .width = n_rows * v.width,
-                               .pitch = n_rows * v.width,
-                               .rows = 1};
+                               .width = (uint32_t)v.width,
+                               .pitch = (uint32_t)v.width,
+                               .rows = (uint32_t)n_rows};
     *staging_offset += n_rows * v.width;
     KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
     KVS_TRY(kvs_plan_add_access(b->plan, &source, KVS_ACCESS_READ, b->err));
@@ -268,10 +276,10 @@ struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, u
 {
     const struct kvs_stage_part *part = &b->graph->stages.items[stage].parts[device];
     uint64_t n_rows = (uint64_t)b->c->workload.n_rows * b->c->workload.n_parallel;
-    uint64_t width = (side == KVS_KV_SIDE_K ? part->k_bytes : part->v_bytes) * n_rows;
+    uint32_t width = (uint32_t)(side == KVS_KV_SIDE_K ? part->k_bytes : part->v_bytes);
     return (struct kvs_range){.buffer = b->devices[device].buf_new,
                               .offset = side == KVS_KV_SIDE_K ? 0 : part->k_bytes * n_rows,
                               .width = width,
                               .pitch = width,
-                              .rows = 1};
+                              .rows = (uint32_t)n_rows};
 }

@@ -72,6 +72,8 @@ kvs_status kvs_plan_add_queue(struct kvs_plan *plan, uint16_t device, const char
 kvs_status kvs_plan_add_buffer(struct kvs_plan *plan, const struct kvs_buffer *buffer,
                                uint32_t *out_buffer, struct kvs_error *err)
 {
+    if (plan->buffers.n > UINT16_MAX)
+        return kvs_error_set(err, KVS_ERANGE, "plan: more than %u buffers", UINT16_MAX + 1u);
     *out_buffer = (uint32_t)plan->buffers.n;
     return KVS_ARRAY_PUSH(&plan->buffers, *buffer, err);
 }
@@ -123,7 +125,7 @@ kvs_status kvs_plan_add_access(struct kvs_plan *plan, const struct kvs_range *ra
         return kvs_error_set(err, KVS_ERANGE, "plan: more than %u accesses of one operation",
                              UINT16_MAX);
     struct kvs_range access = *range;
-    access.mode = (uint16_t)mode;
+    access.mode = (unsigned)mode & 7u;
     KVS_TRY(KVS_ARRAY_PUSH(&segment->accesses, access, err));
     last->n_access++;
     return KVS_OK;

@@ -118,19 +118,31 @@ const char *kvs_tag_name(kvs_tag tag);
 #define KVS_OP_LIGHT      0x20u /* a compute too small to contend with others (yield) */
 #define KVS_OP_SUBGRAPH   0x40u /* a piece of a split between two collectives */
 
-/* rows x width bytes, pitch apart, in a buffer; see "Tokens" for the steps. */
+/*
+ * rows x width bytes, pitch apart, in a buffer; see "Tokens" for the steps. 32 bytes, since a plan has
+ * a few per operation: hence the widths, which CUDA's 2D copies share (a pitch below 2 GiB). Larger
+ * contiguous pieces are several rows with pitch = width.
+ */
 struct kvs_range {
     uint64_t offset;
-    uint64_t width; /* bytes */
-    uint64_t pitch; /* bytes; = width when contiguous */
+    uint32_t width; /* bytes */
+    uint32_t pitch; /* bytes; = width when contiguous */
     uint32_t rows;
-    uint32_t buffer;
-    int32_t offset_step; /* bytes per token */
-    int32_t width_step;
-    int16_t rows_step;
-    uint16_t mode; /* kvs_access_mode */
-    uint32_t unused;
+    int32_t offset_step;     /* bytes per token */
+    int32_t width_step : 29; /* bytes per token, within 256 MiB */
+    unsigned mode : 3;       /* kvs_access_mode */
+    int16_t rows_step;       /* rows per token */
+    uint16_t buffer;
 };
+#define KVS_RANGE_MAX_WIDTH_STEP ((1 << 28) - 1)
+
+static inline void kvs_range_set_width_step(struct kvs_range *range, int64_t step)
+{
+    KVS_ASSERT(step >= -KVS_RANGE_MAX_WIDTH_STEP && step <= KVS_RANGE_MAX_WIDTH_STEP);
+    KVS_NARROWING_BEGIN
+    range->width_step = (int)step;
+    KVS_NARROWING_END
+}
 
 typedef enum kvs_access_mode {
     KVS_ACCESS_READ,
@@ -186,7 +198,7 @@ typedef enum kvs_place { KVS_PLACE_HOST_PINNED, KVS_PLACE_HOST_PAGEABLE, KVS_PLA
 struct kvs_buffer {
     char name[24];
     uint64_t size_bytes;
-    uint64_t valid_bytes; /* from offset 0: content there before the first token; row-wise see plan_check */
+    uint64_t valid_bytes; /* from offset 0: content there before the first token */
     uint16_t place;       /* kvs_place */
     uint16_t device;      /* KVS_HOST_DEVICE on the host */
 };
@@ -242,9 +254,10 @@ static inline struct kvs_range kvs_range_at(const struct kvs_range *range, uint3
 {
     struct kvs_range at = *range;
     at.offset += (uint64_t)((int64_t)range->offset_step * (int64_t)token);
-    at.width += (uint64_t)((int64_t)range->width_step * (int64_t)token);
-    at.rows += (uint32_t)((int64_t)range->rows_step * (int64_t)token);
-    at.offset_step = at.width_step = 0;
+    at.width = (uint32_t)((int64_t)range->width + (int64_t)range->width_step * (int64_t)token);
+    at.rows = (uint32_t)((int64_t)range->rows + (int64_t)range->rows_step * (int64_t)token);
+    at.offset_step = 0;
+    at.width_step = 0;
     at.rows_step = 0;
     return at;
 }

@@ -36,9 +36,7 @@ kvs_area_fault_kind kvs_area_fault(const struct kvs_range *range, uint32_t token
     int64_t width = area_step(range->width, range->width_step, token, INT64_MAX);
     int64_t rows = area_step(range->rows, range->rows_step, token, UINT32_MAX);
     if (offset < 0 || width < 0 || rows < 0)
-        return range->offset > INT64_MAX / 2 || range->width > INT64_MAX / 2
-                   ? KVS_AREA_OUTSIDE
-                   : KVS_AREA_NEGATIVE;
+        return range->offset > INT64_MAX / 2 ? KVS_AREA_OUTSIDE : KVS_AREA_NEGATIVE;
     if (rows == 0 || width == 0)
         return KVS_AREA_GOOD;
     if (rows > 1 && range->pitch < (uint64_t)width)

@@ -156,7 +156,7 @@ static kvs_status structure_range(const struct kvs_plan *plan, struct kvs_op_ref
         return kvs_plan_fault(
             plan, ref, err,
             "%s %s outside its %" PRIu64 " bytes: offset %" PRIu64 " %+" PRId64
-            " a token, %" PRIu32 " rows of %" PRIu64 ", pitch %" PRIu64,
+            " a token, %" PRIu32 " rows of %" PRIu32 ", pitch %" PRIu32,
             verbs[range->mode], buffer->name, buffer->size_bytes, range->offset,
             (int64_t)range->offset_step, range->rows, range->width, range->pitch);
     }

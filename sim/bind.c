@@ -2,7 +2,6 @@
 #include "models/copy.h"
 #include "sim/sim.h"
 
-#define BIND_ISSUE_RING 64u /* instances in flight per queue to begin with; a power of two */
 
 static kvs_time bind_ps(const struct kvs_param *seconds)
 {
@@ -15,11 +14,7 @@ static void bind_host_costs(struct sim *sim)
     sim->sync_ps = bind_ps(&h->sync);
     sim->hop_ps = bind_ps(&h->hop);
     sim->event_ps = bind_ps(&h->event_pair);
-    sim->copy_call_ps = bind_ps(&h->copy_call);
     sim->launch_ps = bind_ps(&h->kernel_launch);
-    sim->graph_ps = bind_ps(&h->graph_launch);
-    sim->subgraph_ps = bind_ps(&h->subgraph_launch);
-    sim->collective_call_ps = bind_ps(&h->collective_launch);
     sim->store_ps = bind_ps(&h->store);
     sim->split_work_ps = bind_ps(&h->split_work);
     sim->sample_ps = bind_ps(&h->between_tokens);
@@ -28,6 +23,13 @@ static void bind_host_costs(struct sim *sim)
     sim->pageable_async_bytes = h->pageable_async_bytes.value;
     sim->submits_kernels = h->submit == KVS_SUBMIT_KERNELS;
     sim->queue_limit = h->queue_limit.value >= 1.0 ? (uint32_t)h->queue_limit.value : UINT32_MAX;
+    for (unsigned i = 0; i < 2; i++) {
+        sim->call_ps[SIM_ENGINE_COPY][i] = bind_ps(&h->copy_call);
+        sim->call_ps[SIM_KERNEL_COPY][i] = sim->call_ps[SIM_LIGHT][i] = sim->launch_ps;
+        sim->call_ps[SIM_MEMBER][i] = bind_ps(&h->collective_launch);
+    }
+    sim->call_ps[SIM_HEAVY][0] = sim->submits_kernels ? sim->launch_ps : bind_ps(&h->graph_launch);
+    sim->call_ps[SIM_HEAVY][1] = bind_ps(&h->subgraph_launch);
 }
 
 static kvs_status bind_device(struct sim *sim, uint32_t d)
@@ -125,28 +127,6 @@ static sim_class bind_class(const struct kvs_op *op)
     return SIM_HOST_WORK;
 }
 
-static kvs_time bind_call_ps(const struct sim *sim, const struct kvs_op *op)
-{
-    kvs_time events = op->n_dep * sim->event_ps;
-    switch (bind_class(op)) {
-    case SIM_ENGINE_COPY:
-        return events + sim->copy_call_ps;
-    case SIM_KERNEL_COPY:
-    case SIM_LIGHT:
-        return events + sim->launch_ps;
-    case SIM_HEAVY:
-        if (op->flags & KVS_OP_SUBGRAPH)
-            return events + sim->subgraph_ps;
-        return events + (sim->submits_kernels ? sim->launch_ps : sim->graph_ps);
-    case SIM_MEMBER:
-        return events + sim->collective_call_ps;
-    case SIM_HOST_WORK:
-    case SIM_HOST_WAIT:
-        break;
-    }
-    return 0;
-}
-
 static kvs_time bind_host_work_ps(const struct sim *sim, const struct kvs_op *op)
 {
     if (op->tag == KVS_TAG_STORE)
@@ -176,6 +156,7 @@ static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segmen
                                   const struct kvs_op *op, struct sim_op *out)
 {
     double step = 0.0;
+    out->bytes = 0.0;
     for (uint32_t a = 0; a < op->n_access; a += 2) {
         const struct kvs_range *r = &plan->accesses.items[op->first_access + a];
         if (r->rows_step != 0 && r->width_step != 0)
@@ -236,8 +217,7 @@ static kvs_status bind_check_groups(const struct sim *sim, const struct kvs_segm
 static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan, const struct kvs_op *op,
                           struct sim_op *out)
 {
-    *out = (struct sim_op){.call_ps = bind_call_ps(sim, op),
-                           .work_ps = bind_work_ps(sim, op),
+    *out = (struct sim_op){.work_ps = bind_work_ps(sim, op),
                            .done_ps = -1,
                            .waiters = SIM_NONE,
                            .first_dep = op->first_dep,
@@ -334,13 +314,13 @@ static kvs_status bind_queues(struct sim *sim)
         struct sim_queue *queue = &sim->queues[q];
         queue->device = sim->plan->queues.items[q].device;
         queue->next_waiter = SIM_NONE;
-        queue->issue_mask = BIND_ISSUE_RING - 1;
+        queue->issue_mask = SIM_ISSUE_RING - 1;
         if (q > 0 && queue->device >= sim->n_devices)
             return kvs_error_set(sim->err, KVS_EINVAL,
                                  "plan: queue %s is on device %u, the machine has %u",
                                  sim->plan->queues.items[q].name, queue->device, sim->n_devices);
         void *memory;
-        KVS_TRY(kvs_mem_alloc(BIND_ISSUE_RING, sizeof *queue->issue_ps, &memory, sim->err));
+        KVS_TRY(kvs_mem_alloc(SIM_ISSUE_RING, sizeof *queue->issue_ps, &memory, sim->err));
         queue->issue_ps = memory;
     }
     return KVS_OK;

@@ -66,8 +66,12 @@ static void host_begin_op(struct sim *sim)
     struct sim_host *h = &sim->host;
     h->next_dep = 0;
     h->op = &sim->segments[h->segment].ops[h->index];
-    h->now_ps += h->op->call_ps;
-    sim->run->host.issue_ps += h->op->call_ps;
+    if (h->op->cls == SIM_HOST_WORK || h->op->cls == SIM_HOST_WAIT)
+        return;
+    kvs_time call = sim->call_ps[h->op->cls][(h->op->flags & KVS_OP_SUBGRAPH) != 0] +
+                    h->op->n_dep * sim->event_ps;
+    h->now_ps += call;
+    sim->run->host.issue_ps += call;
 }
 
 static void host_advance(struct sim *sim)

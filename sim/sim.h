@@ -20,6 +20,7 @@
 
 #define SIM_NONE           UINT32_MAX
 #define SIM_MAX_CANDIDATES 64u /* queues per device */
+#define SIM_ISSUE_RING     8u  /* instances in flight per queue to begin with; a power of two */
 
 typedef enum sim_head {
     SIM_HEAD_NONE,     /* nothing issued, or not looked at yet */
@@ -39,18 +40,20 @@ typedef enum sim_class {
     SIM_LIGHT,       /* a kernel that runs beside */
     SIM_MEMBER,      /* of a collective */
     SIM_ENGINE_COPY, /* on a copy engine */
-    SIM_KERNEL_COPY  /* by a kernel over the link */
+    SIM_KERNEL_COPY, /* by a kernel over the link */
+    SIM_N_CLASSES
 } sim_class;
 
-/* What the simulator needs of an operation, in one cache line. */
+/* What the simulator needs of an operation; small, since there is one for each. */
 struct sim_op {
-    kvs_time call_ps;   /* host time until the device sees it, events included */
-    kvs_time work_ps;   /* compute at full speed, host work, idle all-reduce */
-    kvs_time done_ps;   /* end of its latest instance, -1: none yet */
-    double bytes;       /* copies, at the segment's first token */
-    double rate_Bps;    /* copies on an engine: of the path, less what rows and pages cost */
-    uint32_t index;     /* in its queue's order */
-    uint32_t waiters;   /* first queue waiting for it, SIM_NONE: none */
+    union {
+        kvs_time work_ps; /* compute at full speed, host work, idle all-reduce */
+        double bytes;     /* copies, at the segment's first token */
+    };
+    double rate_Bps;  /* copies on an engine: of the path, less what rows and pages cost */
+    kvs_time done_ps; /* end of its latest instance, -1: none yet */
+    uint32_t index;   /* in its queue's order */
+    uint32_t waiters; /* first queue waiting for it, SIM_NONE: none */
     uint32_t first_dep;
     union {
         int32_t bytes_step; /* copies: more bytes per token */
@@ -234,11 +237,12 @@ struct sim {
     kvs_time skipped_ps; /* time of repetitions that were not carried out */
 
     /* costs of the host, ps */
-    kvs_time sync_ps, hop_ps, event_ps, copy_call_ps, launch_ps, graph_ps, subgraph_ps;
-    kvs_time collective_call_ps, store_ps, split_work_ps, sample_ps, collective_ps;
+    kvs_time sync_ps, hop_ps, event_ps, launch_ps;
+    kvs_time store_ps, split_work_ps, sample_ps, collective_ps;
     uint32_t n_trips;
     uint32_t queue_limit; /* kernels */
     bool submits_kernels;
+    kvs_time call_ps[SIM_N_CLASSES][2]; /* host time of a call; [1] under tensor split */
     double pageable_async_bytes;
 };
 

@@ -61,13 +61,13 @@ static void add_op(struct kvs_plan *plan, uint8_t kind, kvs_tag tag, uint8_t fla
 static void add_range(struct kvs_plan *plan, kvs_access_mode mode, uint32_t buffer,
                       uint64_t offset, int32_t offset_step, uint64_t width, int32_t width_step)
 {
-    struct kvs_range range = {.buffer = buffer,
+    struct kvs_range range = {.buffer = (uint16_t)buffer,
                               .offset = offset,
                               .offset_step = offset_step,
-                              .width = width,
-                              .width_step = width_step,
-                              .pitch = width,
+                              .width = (uint32_t)width,
+                              .pitch = (uint32_t)width,
                               .rows = 1};
+    kvs_range_set_width_step(&range, width_step);
     assert_int_equal(kvs_plan_add_access(plan, &range, mode, NULL), KVS_OK);
 }
 

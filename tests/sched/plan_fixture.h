@@ -54,14 +54,18 @@ struct fixture {
 static inline struct kvs_range fixture_range(uint32_t buffer, uint64_t offset, uint64_t bytes)
 {
     return (struct kvs_range){
-        .buffer = buffer, .offset = offset, .width = bytes, .pitch = bytes, .rows = 1};
+        .buffer = (uint16_t)buffer,
+                               .offset = offset,
+                               .width = (uint32_t)bytes,
+                               .pitch = (uint32_t)bytes,
+                               .rows = 1};
 }
 
 /* rows x 16 bytes from row `first`; both may move with the token. */
 static inline struct kvs_range fixture_rows(uint32_t buffer, uint64_t base, uint32_t first,
                                             int first_step, uint32_t rows, int rows_step)
 {
-    return (struct kvs_range){.buffer = buffer,
+    return (struct kvs_range){.buffer = (uint16_t)buffer,
                               .offset = base + first * (uint64_t)FIXTURE_ROW,
                               .offset_step = first_step * FIXTURE_ROW,
                               .width = FIXTURE_ROW,

@@ -143,7 +143,7 @@ static void test_row_misplaced(void **state)
            NULL);
 
     f = fixture_good();
-    fixture_access_of(&f, id, 0)->buffer = f.cache[1][3];
+    fixture_access_of(&f, id, 0)->buffer = (uint16_t)f.cache[1][3];
     refuse(&f, "brought cache.v.3 bytes from 0 on there", NULL);
 }
 

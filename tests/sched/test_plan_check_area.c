@@ -121,9 +121,9 @@ static void test_faults(void **state)
         {{.offset = 8, .offset_step = -4, .width = 4, .rows = 1}, 3, 4, KVS_AREA_NEGATIVE},
         {{.width = 4, .pitch = 4, .rows = 2, .rows_step = -1}, 3, 64, KVS_AREA_NEGATIVE},
         {{.width = 4, .width_step = -3, .rows = 1}, 2, 64, KVS_AREA_NEGATIVE},
-        {{.width = UINT64_MAX, .rows = 1}, 0, 64, KVS_AREA_OUTSIDE},
+        {{.width = UINT32_MAX, .rows = 1}, 0, 64, KVS_AREA_OUTSIDE},
         {{.offset = UINT64_MAX, .width = 1, .rows = 1}, 0, 64, KVS_AREA_OUTSIDE},
-        {{.width = 1, .pitch = UINT64_MAX, .rows = UINT32_MAX}, 0, 64, KVS_AREA_OUTSIDE},
+        {{.width = 1, .pitch = UINT32_MAX, .rows = UINT32_MAX}, 0, 64, KVS_AREA_OUTSIDE},
         {{.width = 1, .offset_step = INT32_MAX, .rows = 1}, UINT32_MAX, 64, KVS_AREA_OUTSIDE},
     };
     for (unsigned i = 0; i < KVS_COUNT_OF(cases); i++)

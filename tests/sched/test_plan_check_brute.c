@@ -145,7 +145,7 @@ static uint32_t below(struct kvs_rng *rng, uint32_t n)
 
 static struct kvs_range random_range(struct kvs_rng *rng, uint32_t buffer)
 {
-    struct kvs_range r = {.buffer = buffer, .rows = 1};
+    struct kvs_range r = {.buffer = (uint16_t)buffer, .rows = 1};
     r.width = 1 + below(rng, 3);
     r.pitch = r.width + below(rng, 3);
     if (below(rng, 2))

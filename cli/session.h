@@ -1,0 +1,79 @@
+/*
+ * Everything one experiment needs, loaded: settings from a file and flags, machine, model, the
+ * cross product, and the measured table to show beside it.
+ */
+#ifndef KVS_CLI_SESSION_H
+#define KVS_CLI_SESSION_H
+
+#include "cli/catalogue.h"
+#include "cli/command.h"
+#include "formats/experiment.h"
+#include "formats/row.h"
+#include "formats/table.h"
+#include "study/predict.h"
+#include "study/sweep.h"
+
+#define KVS_DEFAULT_EXPERIMENT "x4-bound"
+
+/* Zero-initialise; release with kvs_session_fini. */
+struct kvs_session {
+    struct kvs_experiment experiment;
+    char file[256]; /* of the experiment when read from a file, else "" */
+    uint64_t experiment_hash, machine_hash, model_hash; /* XXH3 of the files' bytes */
+    struct kvs_machine *machine; /* owned */
+    struct kvs_llm *llm;         /* owned */
+    struct kvs_product *product; /* owned */
+    struct kvs_table *measured;  /* owned, or NULL */
+    uint64_t seed;
+};
+
+/*
+ * Loads `experiment` (catalogue name or file) and lets the flags of cli/settings.h override it.
+ * NULL: the default experiment, or, when --machine or -m is given, nothing but the flags and
+ * defaults. The catalogue must outlive the session. Faults of files go to diags.
+ */
+kvs_status kvs_session_open(struct kvs_session *session, struct kvs_catalogue *catalogue,
+                            const char *experiment, const struct kvs_options *options,
+                            const struct kvs_console *console, struct kvs_diags *diags,
+                            struct kvs_error *err) KVS_MUST_USE;
+void kvs_session_fini(struct kvs_session *session);
+
+/* Rows of a session. Zero-initialise; release with KVS_ARRAY_FREE before the session. */
+struct kvs_rows {
+    struct kvs_row *items;
+    size_t n;
+    size_t capacity;
+};
+
+/* How to run. Zero is a plain run. */
+struct kvs_session_run {
+    const struct kvs_console *console;
+    bool has_edges;
+    bool has_ranges;
+    struct kvs_row_writer *writers[2]; /* told of every row as it is done, printed to streams */
+    FILE *streams[2];
+    struct kvs_timeline *timeline; /* NULL, or filled: then there is one row */
+    struct kvs_plan **plan;        /* NULL, or the plan, returned to the caller */
+    const struct kvs_plan *given;  /* NULL, or a plan that takes the place of the policy's */
+    void (*name_row)(struct kvs_row *row); /* NULL, or changes what a row says of itself */
+    kvs_status worst; /* out: of configurations that could not run while others could */
+};
+
+struct kvs_row_context kvs_session_context(const struct kvs_session *session);
+
+/* Runs every configuration under every arm. One that does not fit, or that llama.cpp refuses,
+ * becomes a row without results; other faults end the run. */
+kvs_status kvs_session_run(const struct kvs_session *session, struct kvs_session_run *run,
+                           struct kvs_rows *rows, struct kvs_error *err) KVS_MUST_USE;
+
+/* cli/measured.c: the table of the experiment; a missing one is a warning. */
+kvs_status kvs_measured_load(struct kvs_session *session, struct kvs_catalogue *catalogue,
+                             const struct kvs_console *console,
+                             struct kvs_error *err) KVS_MUST_USE;
+/* Mean of the measured rows with the row's settings, NaN when there are none. */
+double kvs_measured_ts(const struct kvs_table *table, const struct kvs_row *row);
+
+/* cli/warn.c: what a reader should know before believing a result. */
+void kvs_session_warn(const struct kvs_session *session, const struct kvs_console *console);
+
+#endif

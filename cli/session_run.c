@@ -1,0 +1,193 @@
+/* Runs the configurations of a session and fills their rows. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/session.h"
+#include "sim/exec_sim.h"
+
+static const char *run_bound_term(kvs_bound_term term)
+{
+    switch (term) {
+    case KVS_BOUND_LINK:
+        return "link";
+    case KVS_BOUND_COMPUTE:
+        return "compute";
+    case KVS_BOUND_CHAIN:
+        return "chain";
+    }
+    return "";
+}
+
+/* Tokens per second of all sequences at so many ms per token. */
+static double run_ts(const struct kvs_case *c, double token_ms)
+{
+    return 1e3 / token_ms * (double)c->workload.n_parallel;
+}
+
+static void run_copy_name(char *to, size_t cap, const char *from)
+{
+    (void)snprintf(to, cap, "%s", from);
+}
+
+static void run_fill_decision(struct kvs_row *row, const struct kvs_decision *decision)
+{
+    row->ring = decision->ring;
+    row->n_segments = decision->n_segments;
+    row->n_declined = decision->n_declined;
+    if (decision->n_declined > 0)
+        row->decline_reason = kvs_decline_text(decision->ring.decline);
+}
+
+static void run_fill(struct kvs_row *row, const struct kvs_prediction *p)
+{
+    row->predicted_ts = p->ts;
+    row->predicted_ms = p->token_ms;
+    run_fill_decision(row, &p->decision);
+    if (p->edge.is_edge) {
+        row->edge_ts = run_ts(&row->c, p->edge.other_ms);
+        run_copy_name(row->edge_reason, sizeof row->edge_reason, p->edge.reason);
+    }
+    if (row->is_host_kv) {
+        row->bound_ts = run_ts(&row->c, kvs_ms_from_ps(p->bound.total_ps));
+        row->bound_term = run_bound_term(p->bound.term);
+        run_copy_name(row->bound_name, sizeof row->bound_name, p->bound.name);
+        row->share = p->share;
+    }
+    run_copy_name(row->bottleneck, sizeof row->bottleneck, p->bottleneck.name);
+    row->bottleneck_busy = p->bottleneck.busy_frac;
+    run_copy_name(row->runner_up, sizeof row->runner_up, p->runner_up.name);
+    row->runner_up_busy = p->runner_up.busy_frac;
+    row->exposed_ms = p->exposed_ms;
+    row->loop_ms = p->breakdown.total_ms;
+    row->copy_ms = p->breakdown.copy_ms;
+    row->wait_ms = p->breakdown.wait_ms;
+    row->issue_ms = p->breakdown.issue_ms;
+    row->early_mib = p->breakdown.early_mib;
+    row->late_mib = p->breakdown.late_mib;
+}
+
+static kvs_status run_predict(const struct kvs_case *c, const struct kvs_arm *arm,
+                              const struct kvs_session_run *run,
+                              const struct kvs_predict_options *options,
+                              struct kvs_prediction *out, struct kvs_error *err)
+{
+    KVS_TRY(kvs_case_check(c, err));
+    if (run->given != NULL)
+        return kvs_predict_plan(run->given, c, options, out, err);
+    return kvs_predict(c, arm->policy, options, out, err);
+}
+
+/* The same case with the figures that nobody measured at one end of their intervals. */
+static kvs_status run_end(const struct kvs_row *row, const struct kvs_arm *arm,
+                          const struct kvs_session_run *run, kvs_interval_end end, double *out,
+                          struct kvs_error *err)
+{
+    struct kvs_predict_options options = {.exec = &kvs_exec_sim};
+    struct kvs_machine *machine;
+    struct kvs_prediction p;
+    struct kvs_case c = row->c;
+    KVS_TRY(kvs_machine_at_end(&row->c, end, &machine, err));
+    c.machine = machine;
+    kvs_status status = run_predict(&c, arm, run, &options, &p, err);
+    if (status == KVS_OK)
+        *out = p.ts;
+    kvs_machine_clone_destroy(machine);
+    return status;
+}
+
+static kvs_status run_row(const struct kvs_session *s, struct kvs_session_run *run,
+                          struct kvs_row *row, struct kvs_error *err)
+{
+    const struct kvs_arm *arm = &s->experiment.arms.items[row->arm];
+    struct kvs_predict_options options = {.exec = &kvs_exec_sim,
+                                          .wants_edges = run->has_edges,
+                                          .timeline = run->timeline,
+                                          .plan = run->plan};
+    struct kvs_prediction p;
+    KVS_TRY(run_predict(&row->c, arm, run, &options, &p, err));
+    run_fill(row, &p);
+    if (run->has_ranges && kvs_case_is_uncertain(&row->c)) {
+        KVS_TRY(run_end(row, arm, run, KVS_END_SLOW, &row->lo_ts, err));
+        KVS_TRY(run_end(row, arm, run, KVS_END_FAST, &row->hi_ts, err));
+    }
+    row->measured_ts = kvs_measured_ts(s->measured, row);
+    if (isfinite(row->measured_ts))
+        row->err_pct = (row->predicted_ts / row->measured_ts - 1.0) * 100.0;
+    return KVS_OK;
+}
+
+/* A configuration that cannot run is a row that says so; the others still run. */
+static kvs_status run_judge(struct kvs_session_run *run, struct kvs_row *row, kvs_status status,
+                            const struct kvs_error *err)
+{
+    if (status != KVS_ENOFIT && status != KVS_EUNSUPPORTED)
+        return status;
+    if (run->worst == KVS_OK)
+        run->worst = status;
+    (void)snprintf(row->error, sizeof row->error, "%.190s", err->text);
+    if (run->console != NULL)
+        kvs_console_warn(run->console, "%s at depth %llu has no prediction: %s", row->arm_name,
+                         (unsigned long long)row->n_depth, err->text);
+    return KVS_OK;
+}
+
+static kvs_status run_tell(struct kvs_session_run *run, const struct kvs_row *row,
+                           struct kvs_error *err)
+{
+    for (size_t i = 0; i < KVS_COUNT_OF(run->writers); i++) {
+        if (run->writers[i] == NULL)
+            continue;
+        kvs_row_write(run->writers[i], row);
+        KVS_TRY(kvs_print(&run->writers[i]->out, run->streams[i], err));
+    }
+    return KVS_OK;
+}
+
+/* All arms of configuration i. */
+static kvs_status run_configuration(const struct kvs_session *s, struct kvs_session_run *run,
+                                    size_t i, struct kvs_rows *rows, struct kvs_error *err)
+{
+    struct kvs_row_context context = kvs_session_context(s);
+    struct kvs_configuration configuration;
+    uint64_t values[KVS_SETTING_COUNT];
+    kvs_product_get(s->product, i, &configuration);
+    for (unsigned k = 0; k < KVS_SETTING_COUNT; k++)
+        values[k] = kvs_configuration_value(s->product, &configuration, (kvs_setting)k);
+    for (size_t a = 0; a < s->experiment.arms.n; a++) {
+        struct kvs_error fault = {0};
+        KVS_TRY(KVS_ARRAY_RESERVE(rows, rows->n + 1, err));
+        struct kvs_row *row = &rows->items[rows->n];
+        struct kvs_case c = configuration.c;
+        kvs_arm_apply(&s->experiment.arms.items[a], &c.transport);
+        kvs_row_init(row, &context, &c, values, a);
+        row->configuration = i;
+        if (run->name_row != NULL)
+            run->name_row(row);
+        kvs_status status = run_judge(run, row, run_row(s, run, row, &fault), &fault);
+        if (status != KVS_OK) {
+            if (err != NULL)
+                *err = fault;
+            return status;
+        }
+        rows->n++;
+        KVS_TRY(run_tell(run, row, err));
+    }
+    return KVS_OK;
+}
+
+kvs_status kvs_session_run(const struct kvs_session *session, struct kvs_session_run *run,
+                           struct kvs_rows *rows, struct kvs_error *err)
+{
+    size_t n = kvs_product_n(session->product);
+    const char *name = session->experiment.name != NULL ? session->experiment.name : "";
+    kvs_status status = KVS_OK;
+    for (size_t i = 0; i < n && status == KVS_OK; i++) {
+        if (run->console != NULL)
+            kvs_console_progress(run->console, i, n, name);
+        status = run_configuration(session, run, i, rows, err);
+    }
+    if (run->console != NULL)
+        kvs_console_progress(run->console, n, n, name);
+    return status;
+}
