@@ -182,9 +182,9 @@ static kvs_status names_add_folder(struct kvs_catalogue *catalogue, const char *
     KVS_TRY(catalogue_path(catalogue, kind, NULL, &path, err));
     DIR *dir = opendir(path);
     if (dir == NULL)
-        return errno == ENOENT ? KVS_OK
-                               : kvs_error_at(err, KVS_EIO, path, 0, 0, "cannot open: %s",
-                                              strerror(errno));
+        return errno == ENOENT
+                   ? KVS_OK
+                   : kvs_error_at(err, KVS_EIO, path, 0, 0, "cannot open: %s", strerror(errno));
     for (struct dirent *entry = readdir(dir); entry != NULL && status == KVS_OK;
          entry = readdir(dir))
         status = names_add_file(catalogue, kind, entry->d_name, names, err);

@@ -19,7 +19,8 @@ struct kvs_catalogue_entry {
     size_t n;         /* bytes without the terminator */
 };
 
-extern const struct kvs_catalogue_entry kvs_catalogue_entries[]; /* [kvs_catalogue_n], by kind and name */
+extern const struct kvs_catalogue_entry
+    kvs_catalogue_entries[]; /* [kvs_catalogue_n], by kind and name */
 extern const size_t kvs_catalogue_n;
 
 /* Zero-initialise but for dir; release with kvs_catalogue_fini. */
@@ -31,9 +32,9 @@ struct kvs_catalogue {
 void kvs_catalogue_fini(struct kvs_catalogue *catalogue);
 
 /*
- * Finds what a user named: a path (with a '/', ending in .yaml, or "-" for stdin) is read, another
- * word is looked up. *out is borrowed until fini. Errors: KVS_ENOTFOUND with the nearest name, and
- * those of reading a file.
+ * Finds what a user named: a path (with a '/', ending in .yaml, or "-" for stdin) is read,
+ * another word is looked up. *out is borrowed until fini. Errors: KVS_ENOTFOUND with the
+ * nearest name, and those of reading a file.
  */
 kvs_status kvs_catalogue_find(struct kvs_catalogue *catalogue, const char *kind,
                               const char *name, struct kvs_catalogue_entry *out,

@@ -11,7 +11,10 @@ static const char *const when_choices[] = {"auto", "always", "never", NULL};
 enum { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 
 static const struct kvs_option common_options[] = {
-    {.name = "quiet", .alias = "-q", .kind = KVS_OPTION_FLAG, .help = "no progress, no warnings"},
+    {.name = "quiet",
+     .alias = "-q",
+     .kind = KVS_OPTION_FLAG,
+     .help = "no progress, no warnings"},
     {.name = "progress",
      .kind = KVS_OPTION_ENUM,
      .metavar = "WHEN",
@@ -42,8 +45,8 @@ struct kvs_console kvs_console_of(const struct kvs_options *options)
     bool is_terminal = console_is_terminal();
     bool may_color = is_terminal && (no_color == NULL || no_color[0] == '\0');
     struct kvs_console console = {.is_quiet = kvs_options_flag(options, "quiet")};
-    console.has_progress = !console.is_quiet && (progress == WHEN_AUTO ? is_terminal
-                                                                       : progress == WHEN_ALWAYS);
+    console.has_progress =
+        !console.is_quiet && (progress == WHEN_AUTO ? is_terminal : progress == WHEN_ALWAYS);
     console.has_color = color == WHEN_AUTO ? may_color : color == WHEN_ALWAYS;
     return console;
 }

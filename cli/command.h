@@ -52,8 +52,8 @@ int kvs_fail(kvs_status status, const struct kvs_diags *diags, const struct kvs_
 kvs_status kvs_print(struct kvs_text *text, FILE *out, struct kvs_error *err) KVS_MUST_USE;
 
 /*
- * Parses the arguments of a command. true: go on, *out is set. false: *out_exit is the exit code,
- * and what there was to say (help, an error) has been said.
+ * Parses the arguments of a command. true: go on, *out is set. false: *out_exit is the exit
+ * code, and what there was to say (help, an error) has been said.
  */
 bool kvs_command_parse(const struct kvs_options_spec *spec, int argc, const char *const *argv,
                        struct kvs_options **out, int *out_exit);

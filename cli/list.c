@@ -59,9 +59,9 @@ static void list_model(const struct kvs_catalogue_entry *entry, struct kvs_text 
         kvs_text_printf(out, "%u layers, %u full", (unsigned)llm->n_layer, n_full);
         if (n_swa > 0)
             kvs_text_printf(out, " and %u sliding (%u rows)", n_swa, (unsigned)llm->swa_window);
-        kvs_text_printf(out, "; %llu B per token at q8_0",
-                        (unsigned long long)kvs_kv_growing_bytes_per_token(llm, KVS_KV_Q8_0,
-                                                                           KVS_KV_Q8_0));
+        kvs_text_printf(
+            out, "; %llu B per token at q8_0",
+            (unsigned long long)kvs_kv_growing_bytes_per_token(llm, KVS_KV_Q8_0, KVS_KV_Q8_0));
         if (strcmp(llm->evidence, "recalled") == 0)
             kvs_text_puts(out, "; shape from memory");
         kvs_llm_destroy(llm);
@@ -77,7 +77,8 @@ static void list_describe(const char *kind, const struct kvs_catalogue_entry *en
     if (strcmp(kind, "llm") == 0)
         list_model(entry, out);
     else
-        list_yaml_text(entry, strcmp(kind, "experiment") == 0 ? "question" : "description", out);
+        list_yaml_text(entry, strcmp(kind, "experiment") == 0 ? "question" : "description",
+                       out);
 }
 
 static kvs_status list_kind(struct kvs_catalogue *catalogue, const char *kind,

@@ -23,7 +23,8 @@ static void main_help(FILE *out)
           out);
     for (size_t i = 0; i < KVS_COUNT_OF(commands); i++)
         fprintf(out, "  %-10s%s\n", commands[i].name, commands[i].summary);
-    fputs("\nkvsim COMMAND --help lists a command's flags; kvsim --version prints the version.\n\n"
+    fputs("\nkvsim COMMAND --help lists a command's flags; kvsim --version prints the "
+          "version.\n\n"
           "Exit codes\n"
           "  0  done (a transport that declined and ran ordered is an answer, and said)\n"
           "  1  failure while running: input or output, memory\n"

@@ -5,8 +5,8 @@
 
 #include "cli/session.h"
 
-/* Where a path of an experiment may start: here, at the catalogue, or near the experiment's file
- * (its folder, or the root above experiments/NAME). */
+/* Where a path of an experiment may start: here, at the catalogue, or near the experiment's
+ * file (its folder, or the root above experiments/NAME). */
 static kvs_status measured_try(struct kvs_session *s, const char *folder, size_t n_folder,
                                const char *between, struct kvs_error *err)
 {
@@ -14,9 +14,8 @@ static kvs_status measured_try(struct kvs_session *s, const char *folder, size_t
     kvs_text_append(&path, folder, n_folder);
     kvs_text_puts(&path, between);
     kvs_text_puts(&path, s->experiment.measured);
-    kvs_status status = path.status != KVS_OK
-                            ? kvs_error_set(err, path.status, "out of memory")
-                            : kvs_table_load(path.data, &s->measured, err);
+    kvs_status status = path.status != KVS_OK ? kvs_error_set(err, path.status, "out of memory")
+                                              : kvs_table_load(path.data, &s->measured, err);
     kvs_text_fini(&path);
     return status;
 }
@@ -38,10 +37,11 @@ kvs_status kvs_measured_load(struct kvs_session *session, struct kvs_catalogue *
         status = measured_try(session, session->file, n_folder, "../../", err);
     if (status != KVS_ENOTFOUND)
         return status;
-    kvs_console_warn(console,
-                     "%s is not here, so no measured figures are shown; run from the folder that "
-                     "has it",
-                     session->experiment.measured);
+    kvs_console_warn(
+        console,
+        "%s is not here, so no measured figures are shown; run from the folder that "
+        "has it",
+        session->experiment.measured);
     return KVS_OK;
 }
 
@@ -64,6 +64,8 @@ static bool measured_is_count(const struct kvs_table *table, size_t i, const cha
     return kvs_table_u64(table, i, column, &cell, NULL) == KVS_OK && cell == value;
 }
 
+/* The budget decides whether there is a ring, not how fast it is: where the ring was accepted,
+ * any budget may be compared. */
 static bool measured_matches(const struct kvs_table *table, size_t i, const struct kvs_row *row)
 {
     return measured_is_text(table, i, "machine", row->machine) &&
@@ -76,7 +78,7 @@ static bool measured_matches(const struct kvs_table *table, size_t i, const stru
            measured_is_count(table, i, "n_depth", row->n_depth) &&
            measured_is_count(table, i, "n_gen", row->n_gen) &&
            measured_is_count(table, i, "kvpd", row->kvpd) &&
-           (row->kvpd == 0 ||
+           (row->n_declined == 0 ||
             measured_is_count(table, i, "kvpb_mib", (uint64_t)row->kvpb_mib));
 }
 

@@ -10,14 +10,16 @@ static const struct kvs_option_group *const groups[] = {
 static const char *const examples[] = {
     "kvsim plan -d 16384 --policy pipelined > token.plan",
     "kvsim plan --machine rtx4070 -d 4096 -n 8 -kvpd 1 | kvsim check -",
-    "kvsim plan --machine rtx4070 -d 4096 --policy ordered | kvsim predict --machine rtx4070 -d "
+    "kvsim plan --machine rtx4070 -d 4096 --policy ordered | kvsim predict --machine rtx4070 "
+    "-d "
     "4096 --plan -",
     NULL};
 static const struct kvs_options_spec spec = {
     .program = "kvsim plan",
-    .summary = "Writes the exact operations of the generated tokens as JSON Lines, proved free "
-               "of races.\nThe flags and EXPERIMENT are those of kvsim predict; they must leave "
-               "one configuration\nand one policy.",
+    .summary =
+        "Writes the exact operations of the generated tokens as JSON Lines, proved free "
+        "of races.\nThe flags and EXPERIMENT are those of kvsim predict; they must leave "
+        "one configuration\nand one policy.",
     .operands = "[EXPERIMENT]",
     .max_operands = 1,
     .groups = groups,
@@ -44,19 +46,6 @@ static kvs_status plan_write(const struct kvs_session *s, struct kvs_error *err)
     return status;
 }
 
-static kvs_status plan_choose(const struct kvs_session *s, struct kvs_error *err)
-{
-    size_t n = kvs_product_n(s->product);
-    if (n == 1 && s->experiment.arms.n == 1)
-        return KVS_OK;
-    kvs_error_set(err, KVS_EINVAL,
-                  "a plan is of one configuration and one policy, these settings have %zu and "
-                  "%zu",
-                  n, s->experiment.arms.n);
-    kvs_error_hint(err, "choose with -d 16384 --policy pipelined");
-    return KVS_EINVAL;
-}
-
 int kvs_command_plan(int argc, const char *const *argv)
 {
     struct kvs_options *options;
@@ -74,7 +63,7 @@ int kvs_command_plan(int argc, const char *const *argv)
     kvs_status status = kvs_session_open(&s, &catalogue, n > 0 ? names[0] : NULL, options,
                                          &console, &diags, &err);
     if (status == KVS_OK)
-        status = plan_choose(&s, &err);
+        status = kvs_session_needs_one(&s, "kvsim plan", &err);
     if (status == KVS_OK) {
         kvs_session_warn(&s, &console);
         status = plan_write(&s, &err);

@@ -55,10 +55,11 @@ static const char *const examples[] = {
     "kvsim predict --machine rtx4070 -d 16384 --policy pipelined --trace token.json", NULL};
 static const struct kvs_options_spec spec = {
     .program = "kvsim predict",
-    .summary = "Predicts decode rates under each policy, the bound that no schedule beats, and "
-               "what limits.\nWithout EXPERIMENT: the experiment " KVS_DEFAULT_EXPERIMENT
-               ", or with --machine or -m the flags\nand defaults alone. Flags override what an "
-               "experiment says.",
+    .summary =
+        "Predicts decode rates under each policy, the bound that no schedule beats, and "
+        "what limits.\nWithout EXPERIMENT: the experiment " KVS_DEFAULT_EXPERIMENT
+        ", or with --machine or -m the flags\nand defaults alone. Flags override what an "
+        "experiment says.",
     .operands = "[EXPERIMENT...]",
     .max_operands = 64,
     .groups = groups,
@@ -76,26 +77,13 @@ struct predict {
     kvs_status worst;
 };
 
-static kvs_status predict_needs_one(const struct kvs_session *s, const char *flag,
-                                    struct kvs_error *err)
-{
-    size_t n = kvs_product_n(s->product);
-    if (n == 1 && s->experiment.arms.n == 1)
-        return KVS_OK;
-    kvs_error_at(err, KVS_EINVAL, flag, 0, 0,
-                 "takes one configuration and one policy, got %zu and %zu", n,
-                 s->experiment.arms.n);
-    kvs_error_hint(err, "choose with -d 16384 --policy pipelined");
-    return KVS_EINVAL;
-}
-
 /* The plan's own name stands where an arm's would. */
 static kvs_status predict_use_plan(struct predict *p, struct kvs_session *s,
                                    struct kvs_error *err)
 {
     struct kvs_arm arm = {.policy = &kvs_policy_ordered};
     if (kvs_product_n(s->product) != 1)
-        return predict_needs_one(s, "--plan", err);
+        return kvs_session_needs_one(s, "--plan", err);
     (void)snprintf(arm.name, sizeof arm.name, "%s", p->plan->policy);
     if (strcmp(arm.name, kvs_policy_resident.name) == 0)
         arm.policy = &kvs_policy_resident;
@@ -154,7 +142,7 @@ static kvs_status predict_session(struct predict *p, struct kvs_session *s,
     if (p->plan != NULL)
         KVS_TRY(predict_use_plan(p, s, err));
     if (trace != NULL) {
-        KVS_TRY(predict_needs_one(s, "--trace", err));
+        KVS_TRY(kvs_session_needs_one(s, "--trace", err));
         run.timeline = &timeline;
         run.plan = p->plan == NULL ? &plan : NULL;
     }
@@ -188,8 +176,8 @@ static kvs_status predict_dry_run(const struct kvs_session *s, struct kvs_error 
 static kvs_status predict_experiment(struct predict *p, const char *name, struct kvs_error *err)
 {
     struct kvs_session s = {0};
-    kvs_status status = kvs_session_open(&s, &p->catalogue, name, p->options, &p->console,
-                                         &p->diags, err);
+    kvs_status status =
+        kvs_session_open(&s, &p->catalogue, name, p->options, &p->console, &p->diags, err);
     if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
         status = predict_dry_run(&s, err);
     else if (status == KVS_OK)

@@ -13,15 +13,15 @@ static kvs_status session_experiment(struct kvs_session *s, struct kvs_catalogue
 {
     struct kvs_catalogue_entry entry;
     KVS_TRY(kvs_catalogue_find(catalogue, "experiment", name, &entry, err));
-    KVS_TRY(
-        kvs_experiment_parse(entry.path, entry.data, entry.n, diags, &s->experiment, err));
+    KVS_TRY(kvs_experiment_parse(entry.path, entry.data, entry.n, diags, &s->experiment, err));
     s->experiment_hash = kvs_hash(entry.data, entry.n, 0);
     if (entry.path == name)
         (void)snprintf(s->file, sizeof s->file, "%s", name);
     return KVS_OK;
 }
 
-/* Settings from flags alone keep the default experiment's machine and model until overridden. */
+/* Settings from flags alone keep the default experiment's machine and model until overridden.
+ */
 static kvs_status session_from_flags(struct kvs_session *s, struct kvs_catalogue *catalogue,
                                      struct kvs_diags *diags, struct kvs_error *err)
 {
@@ -76,6 +76,19 @@ kvs_status kvs_session_open(struct kvs_session *session, struct kvs_catalogue *c
     KVS_TRY(kvs_product_create(&session->experiment, session->machine, session->llm,
                                &session->product, err));
     return kvs_measured_load(session, catalogue, console, err);
+}
+
+kvs_status kvs_session_needs_one(const struct kvs_session *session, const char *what,
+                                 struct kvs_error *err)
+{
+    size_t n = kvs_product_n(session->product);
+    if (n == 1 && session->experiment.arms.n == 1)
+        return KVS_OK;
+    kvs_error_at(err, KVS_EINVAL, what, 0, 0,
+                 "takes one configuration and one policy, got %zu and %zu", n,
+                 session->experiment.arms.n);
+    kvs_error_hint(err, "choose with -d 16384 --policy pipelined");
+    return KVS_EINVAL;
 }
 
 void kvs_session_fini(struct kvs_session *session)

@@ -20,10 +20,10 @@ struct kvs_session {
     struct kvs_experiment experiment;
     char file[256]; /* of the experiment when read from a file, else "" */
     uint64_t experiment_hash, machine_hash, model_hash; /* XXH3 of the files' bytes */
-    struct kvs_machine *machine; /* owned */
-    struct kvs_llm *llm;         /* owned */
-    struct kvs_product *product; /* owned */
-    struct kvs_table *measured;  /* owned, or NULL */
+    struct kvs_machine *machine;                        /* owned */
+    struct kvs_llm *llm;                                /* owned */
+    struct kvs_product *product;                        /* owned */
+    struct kvs_table *measured;                         /* owned, or NULL */
     uint64_t seed;
 };
 
@@ -37,6 +37,10 @@ kvs_status kvs_session_open(struct kvs_session *session, struct kvs_catalogue *c
                             const struct kvs_console *console, struct kvs_diags *diags,
                             struct kvs_error *err) KVS_MUST_USE;
 void kvs_session_fini(struct kvs_session *session);
+
+/* Refuses more than one configuration or policy; what is the flag or command that needs one. */
+kvs_status kvs_session_needs_one(const struct kvs_session *session, const char *what,
+                                 struct kvs_error *err) KVS_MUST_USE;
 
 /* Rows of a session. Zero-initialise; release with KVS_ARRAY_FREE before the session. */
 struct kvs_rows {

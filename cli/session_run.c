@@ -73,6 +73,11 @@ static kvs_status run_predict(const struct kvs_case *c, const struct kvs_arm *ar
                               struct kvs_prediction *out, struct kvs_error *err)
 {
     KVS_TRY(kvs_case_check(c, err));
+    for (uint32_t d = 0; d < c->machine->n_devices; d++) {
+        uint64_t free_bytes;
+        if (kvs_case_share(c, d) > 0.0)
+            KVS_TRY(kvs_case_free_bytes(c, d, &free_bytes, err));
+    }
     if (run->given != NULL)
         return kvs_predict_plan(run->given, c, options, out, err);
     return kvs_predict(c, arm->policy, options, out, err);

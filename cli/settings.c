@@ -297,8 +297,8 @@ kvs_status kvs_settings_apply(const struct kvs_options *options,
         KVS_TRY(kvs_experiment_set_str(&experiment->machine,
                                        kvs_options_str(options, "machine"), err));
     if (kvs_options_is_given(options, "model"))
-        KVS_TRY(kvs_experiment_set_str(&experiment->model, kvs_options_str(options, "model"),
-                                       err));
+        KVS_TRY(
+            kvs_experiment_set_str(&experiment->model, kvs_options_str(options, "model"), err));
     KVS_TRY(settings_counts(options, experiment, err));
     KVS_TRY(settings_names(options, experiment, err));
     KVS_TRY(settings_split(options, experiment, err));

@@ -34,9 +34,9 @@ static uint64_t warn_case(const struct kvs_case *c, const double *shares, uint32
     for (uint32_t l = 0; l < c->llm->n_layer; l++) {
         const struct kvs_llm_layer *layer = &c->llm->layers[l];
         bool is_staged = layer->kind == KVS_LAYER_FULL || layer->kind == KVS_LAYER_SWA;
-        if (!is_staged || kvs_split_heads(c->placement.rule, layer, c->llm->weight_block,
-                                          shares, c->machine->n_devices, heads, NULL,
-                                          NULL) != KVS_OK)
+        if (!is_staged ||
+            kvs_split_heads(c->placement.rule, layer, c->llm->weight_block, shares,
+                            c->machine->n_devices, heads, NULL, NULL) != KVS_OK)
             continue;
         uint64_t width = warn_odd_width(c, layer, heads);
         if (width > 0)
@@ -80,9 +80,10 @@ static void warn_pitch(const struct kvs_session *s, const struct kvs_console *co
 void kvs_session_warn(const struct kvs_session *session, const struct kvs_console *console)
 {
     if (strcmp(session->llm->evidence, "recalled") == 0)
-        kvs_console_warn(console,
-                         "the shape of %s is from memory, so its bytes may be wrong; compare it "
-                         "with the published configuration",
-                         session->llm->name);
+        kvs_console_warn(
+            console,
+            "the shape of %s is from memory, so its bytes may be wrong; compare it "
+            "with the published configuration",
+            session->llm->name);
     warn_pitch(session, console);
 }

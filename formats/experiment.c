@@ -23,7 +23,8 @@ static const char *const type_names[] = {
 #undef TYPE_NAME
         NULL};
 
-/* Limits of counts; names for the rest. tensor_split and kvpb are read by rules of their own. */
+/* Limits of counts; names for the rest. tensor_split and kvpb are read by rules of their own.
+ */
 struct setting_info {
     uint64_t min, max, fallback;
     const char *const *names;
@@ -57,6 +58,11 @@ const char *kvs_setting_key(kvs_setting setting)
 const char *const *kvs_setting_names(kvs_setting setting)
 {
     return setting_infos[setting].names;
+}
+
+bool kvs_setting_is_bool(kvs_setting setting)
+{
+    return setting_infos[setting].names == bool_names;
 }
 
 void kvs_experiment_fini(struct kvs_experiment *experiment)
@@ -177,9 +183,9 @@ static kvs_status experiment_add_split(struct kvs_experiment *experiment, const 
     KVS_TRY_GOTO(kvs_mem_strdup(text, &scratch, err), fail);
     KVS_TRY_GOTO(shares_read(scratch, &shares, err), fail);
     KVS_TRY_GOTO(KVS_ARRAY_RESERVE(&experiment->splits, experiment->splits.n + 1, err), fail);
-    KVS_TRY_GOTO(kvs_experiment_add(experiment, KVS_SETTING_TENSOR_SPLIT,
-                                    experiment->splits.n, err),
-                 fail);
+    KVS_TRY_GOTO(
+        kvs_experiment_add(experiment, KVS_SETTING_TENSOR_SPLIT, experiment->splits.n, err),
+        fail);
     experiment->splits.items[experiment->splits.n++] = shares;
     kvs_mem_free(scratch);
     return KVS_OK;

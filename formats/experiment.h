@@ -1,6 +1,6 @@
 /*
- * An experiment: one question, a machine, a model, and for every setting the values to try. Every
- * combination of values is a configuration, and each configuration runs under every arm
+ * An experiment: one question, a machine, a model, and for every setting the values to try.
+ * Every combination of values is a configuration, and each configuration runs under every arm
  * (study/sweep.h).
  *
  *     kind: experiment
@@ -16,7 +16,7 @@
  *     measured: traces/published/x4-bound.csv
  *
  * Command-line flags fill the same structure. A setting that nobody gave has one value, its
- * default. docs/experiment-format.md describes the file.
+ * default. experiments/README.md describes the file.
  */
 #ifndef KVS_FORMATS_EXPERIMENT_H
 #define KVS_FORMATS_EXPERIMENT_H
@@ -60,8 +60,8 @@ typedef enum kvs_arbitration_choice {
 } kvs_arbitration_choice;
 
 /*
- * Values of one setting in written order: counts as they are, kvpb in bytes (0: no limit), names
- * as their enum, true as 1, tensor_split as an index into splits.
+ * Values of one setting in written order: counts as they are, kvpb in bytes (0: no limit),
+ * names as their enum, true as 1, tensor_split as an index into splits.
  */
 struct kvs_values {
     uint64_t *items; /* owned, [n] */
@@ -91,8 +91,8 @@ struct kvs_experiment {
 
 void kvs_experiment_fini(struct kvs_experiment *experiment);
 
-/* Reads a file's bytes under a display name. Every fault goes to diags; *err gets the first. *out
- * is empty on failure. */
+/* Reads a file's bytes under a display name. Every fault goes to diags; *err gets the first.
+ * *out is empty on failure. */
 kvs_status kvs_experiment_parse(const char *name, const char *bytes, size_t n,
                                 struct kvs_diags *diags, struct kvs_experiment *out,
                                 struct kvs_error *err) KVS_MUST_USE;
@@ -114,8 +114,8 @@ kvs_status kvs_experiment_add_arm(struct kvs_experiment *experiment, const struc
 
 /*
  * Gives every empty list its default: arms ordered and pipelined, the tokens and types of
- * kvs_case_init, split_mode layer on several devices and none on one. tensor_split may stay empty:
- * equal shares. Refuses shares that do not match n_devices.
+ * kvs_case_init, split_mode layer on several devices and none on one. tensor_split may stay
+ * empty: equal shares. Refuses shares that do not match n_devices.
  */
 kvs_status kvs_experiment_complete(struct kvs_experiment *experiment, uint32_t n_devices,
                                    struct kvs_error *err) KVS_MUST_USE;
@@ -126,5 +126,6 @@ void kvs_experiment_print_value(const struct kvs_experiment *experiment, kvs_set
                                 uint64_t value, struct kvs_text *out);
 /* Names of a setting whose values are names, NULL-terminated; else NULL. */
 const char *const *kvs_setting_names(kvs_setting setting);
+bool kvs_setting_is_bool(kvs_setting setting); /* named false and true */
 
 #endif

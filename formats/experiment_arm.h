@@ -37,8 +37,9 @@ struct kvs_arm_option {
 extern const struct kvs_arm_option kvs_arm_options[];
 extern const size_t kvs_n_arm_options;
 
-/* Errors: KVS_ENOTFOUND for an unknown word, with the nearest; KVS_EINVAL for an option twice, or
- * of a policy that has none; KVS_ERANGE for a look-ahead outside 1..KVS_ARM_MAX_LOOKAHEAD. */
+/* Errors: KVS_ENOTFOUND for an unknown word, with the nearest; KVS_EINVAL for an option twice,
+ * or of a policy that has none; KVS_ERANGE for a look-ahead outside 1..KVS_ARM_MAX_LOOKAHEAD.
+ */
 kvs_status kvs_arm_parse(const char *text, struct kvs_arm *out,
                          struct kvs_error *err) KVS_MUST_USE;
 

@@ -1,4 +1,5 @@
-/* Reads `kind: experiment`: strings, then every setting as one value or a list, then the arms. */
+/* Reads `kind: experiment`: strings, then every setting as one value or a list, then the arms.
+ */
 #include <string.h>
 
 #include "base/yaml.h"
@@ -8,7 +9,6 @@ struct experiment_reader {
     struct kvs_yaml *doc;
     struct kvs_experiment *experiment;
 };
-
 
 /* A fault of the file is a complaint at node; only lack of memory is passed up. */
 static kvs_status reader_judge(struct experiment_reader *r, const struct kvs_yaml_node *node,
@@ -69,7 +69,8 @@ static kvs_status reader_list(struct experiment_reader *r, const char *key, unsi
     if (kvs_yaml_node_kind(node) != KVS_YAML_SEQ)
         return reader_value(r, node, setting, err);
     if (kvs_yaml_len(node) == 0)
-        kvs_yaml_complain(r->doc, node, "leave the key out for its default", "the list is empty");
+        kvs_yaml_complain(r->doc, node, "leave the key out for its default",
+                          "the list is empty");
     for (size_t i = 0; i < kvs_yaml_len(node); i++)
         KVS_TRY(reader_value(r, kvs_yaml_item(node, i), setting, err));
     return KVS_OK;

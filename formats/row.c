@@ -17,7 +17,10 @@ struct column {
     column_kind kind;
 };
 
-#define COLUMN(name, field, kind) {name, offsetof(struct kvs_row, field), kind}
+#define COLUMN(name, field, kind)                                                              \
+    {                                                                                          \
+        name, offsetof(struct kvs_row, field), kind                                            \
+    }
 
 static const struct column columns[] = {
     COLUMN("kvsim_version", version, STR),
@@ -164,10 +167,10 @@ void kvs_row_json(struct kvs_json_writer *json, const struct kvs_row *row)
 static void row_init_results(struct kvs_row *row)
 {
     double *const results[] = {
-        &row->predicted_ts, &row->predicted_ms,    &row->lo_ts,          &row->hi_ts,
-        &row->edge_ts,      &row->bound_ts,        &row->share,          &row->bottleneck_busy,
-        &row->exposed_ms,   &row->runner_up_busy,  &row->loop_ms,        &row->copy_ms,
-        &row->wait_ms,      &row->issue_ms,        &row->early_mib,      &row->late_mib,
+        &row->predicted_ts, &row->predicted_ms,   &row->lo_ts,     &row->hi_ts,
+        &row->edge_ts,      &row->bound_ts,       &row->share,     &row->bottleneck_busy,
+        &row->exposed_ms,   &row->runner_up_busy, &row->loop_ms,   &row->copy_ms,
+        &row->wait_ms,      &row->issue_ms,       &row->early_mib, &row->late_mib,
         &row->measured_ts,  &row->err_pct,
     };
     for (size_t i = 0; i < KVS_COUNT_OF(results); i++)

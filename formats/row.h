@@ -7,8 +7,8 @@
  *          settings, devices and the figures of the machine that matter with their origin
  *   md     a table per experiment, the arms of a configuration side by side, and footnotes
  *
- * Column names are llama-bench's where the meaning is equal (type_k, n_depth, avg_ts, ...). Their
- * order is stable; new ones are added at the end. docs/results.md explains each.
+ * Column names are llama-bench's where the meaning is equal (type_k, n_depth, avg_ts, ...).
+ * Their order is stable; new ones are added at the end. experiments/README.md explains each.
  */
 #ifndef KVS_FORMATS_ROW_H
 #define KVS_FORMATS_ROW_H
@@ -21,7 +21,7 @@
 
 /* What the rows of one experiment share. All borrowed. */
 struct kvs_row_context {
-    const char *version; /* of kvsim */
+    const char *version;                     /* of kvsim */
     const struct kvs_experiment *experiment; /* complete */
     const struct kvs_machine *machine;
     const struct kvs_llm *llm;
@@ -60,10 +60,10 @@ struct kvs_row {
     uint64_t kvpd;
     double kvpb_mib; /* 0: no limit */
 
-    double predicted_ts; /* tokens per second, all sequences together */
-    double predicted_ms; /* per token */
-    double lo_ts, hi_ts; /* ends of unmeasured figures; none when all are measured */
-    uint64_t n_declined; /* segments that ran ordered although a ring was asked for */
+    double predicted_ts;        /* tokens per second, all sequences together */
+    double predicted_ms;        /* per token */
+    double lo_ts, hi_ts;        /* ends of unmeasured figures; none when all are measured */
+    uint64_t n_declined;        /* segments that ran ordered although a ring was asked for */
     const char *decline_reason; /* "" */
     double edge_ts;             /* the other answer */
     char edge_reason[128];
@@ -117,7 +117,8 @@ void kvs_row_write_experiment(struct kvs_row_writer *w, const struct kvs_row_con
 void kvs_row_write_end(struct kvs_row_writer *w, const char *version, uint64_t seed);
 void kvs_row_writer_fini(struct kvs_row_writer *w);
 
-/* The flags of llama-bench that run this row's configuration; depth last, left out on demand. */
+/* The flags of llama-bench that run this row's configuration; depth last, left out on demand.
+ */
 void kvs_row_print_flags(const struct kvs_row *row, bool has_depth, struct kvs_text *out);
 
 #endif

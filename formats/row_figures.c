@@ -14,14 +14,27 @@ struct figure_field {
     bool is_major;
 };
 
-#define LINK(name, field, unit, major)    {name, offsetof(struct kvs_link, field), unit, major}
-#define DEVICE(name, field, unit, major)  {name, offsetof(struct kvs_device, field), unit, major}
-#define ENGINE(name, field, unit, major)  DEVICE(name, engines.field, unit, major)
+#define LINK(name, field, unit, major)                                                         \
+    {                                                                                          \
+        name, offsetof(struct kvs_link, field), unit, major                                    \
+    }
+#define DEVICE(name, field, unit, major)                                                       \
+    {                                                                                          \
+        name, offsetof(struct kvs_device, field), unit, major                                  \
+    }
+#define ENGINE(name, field, unit, major) DEVICE(name, engines.field, unit, major)
 #define PROFILE(name, field, unit, major)                                                      \
-    {name, offsetof(struct kvs_compute_profile, field), unit, major}
-#define HOST(name, field, unit, major)    {name, offsetof(struct kvs_machine, host.field), unit, major}
+    {                                                                                          \
+        name, offsetof(struct kvs_compute_profile, field), unit, major                         \
+    }
+#define HOST(name, field, unit, major)                                                         \
+    {                                                                                          \
+        name, offsetof(struct kvs_machine, host.field), unit, major                            \
+    }
 #define REDUCE(name, field, unit, major)                                                       \
-    {name, offsetof(struct kvs_machine, collective.field), unit, major}
+    {                                                                                          \
+        name, offsetof(struct kvs_machine, collective.field), unit, major                      \
+    }
 
 static const struct figure_field link_fields[] = {
     LINK("h2d", rate[KVS_H2D], KVS_UNIT_RATE, true),
@@ -123,16 +136,16 @@ kvs_status kvs_figures_add_link(struct kvs_figures *figures, const struct kvs_li
     return figures_add(figures, prefix, link_fields, KVS_COUNT_OF(link_fields), link, err);
 }
 
-kvs_status kvs_figures_add_device(struct kvs_figures *figures, const struct kvs_machine *machine,
-                                  uint32_t device, struct kvs_error *err)
+kvs_status kvs_figures_add_device(struct kvs_figures *figures,
+                                  const struct kvs_machine *machine, uint32_t device,
+                                  struct kvs_error *err)
 {
     const struct kvs_device *d = &machine->devices[device];
     char prefix[48];
     (void)snprintf(prefix, sizeof prefix, "%s.", d->name);
     if (strcmp(machine->links[d->link].name, d->name) == 0)
         KVS_TRY(kvs_figures_add_link(figures, &machine->links[d->link], err));
-    KVS_TRY(
-        figures_add(figures, prefix, device_fields, KVS_COUNT_OF(device_fields), d, err));
+    KVS_TRY(figures_add(figures, prefix, device_fields, KVS_COUNT_OF(device_fields), d, err));
     for (uint32_t p = 0; p < d->n_profiles; p++)
         KVS_TRY(figures_add_profile(figures, d->name, &d->profiles[p], err));
     return KVS_OK;

@@ -1,6 +1,6 @@
 /*
- * The figures of a machine as a list: name, value, origin. For results that say where the numbers
- * come from, and for `kvsim check`.
+ * The figures of a machine as a list: name, value, origin. For results that say where the
+ * numbers come from, and for `kvsim check`.
  */
 #ifndef KVS_FORMATS_ROW_FIGURES_H
 #define KVS_FORMATS_ROW_FIGURES_H
@@ -24,8 +24,9 @@ struct kvs_figures {
 };
 
 /* Appends the figures of one device: its link, card and profiles. */
-kvs_status kvs_figures_add_device(struct kvs_figures *figures, const struct kvs_machine *machine,
-                                  uint32_t device, struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_figures_add_device(struct kvs_figures *figures,
+                                  const struct kvs_machine *machine, uint32_t device,
+                                  struct kvs_error *err) KVS_MUST_USE;
 /* Of a link that is no device's own (a switch), of the host, and of the collectives. */
 kvs_status kvs_figures_add_link(struct kvs_figures *figures, const struct kvs_link *link,
                                 struct kvs_error *err) KVS_MUST_USE;

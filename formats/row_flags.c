@@ -1,5 +1,6 @@
 /* The flags with which llama-bench of the fork runs a row's configuration. Shares are joined by
- * '/', which both llama-bench and llama-cli read as one value. */
+ * '/', which both llama-bench and llama-cli read as one value; equal ones are spelled out,
+ * since llama.cpp would divide by free memory. */
 #include <inttypes.h>
 
 #include "formats/row.h"
@@ -7,8 +8,11 @@
 static void flags_split(const struct kvs_row *row, struct kvs_text *out)
 {
     kvs_text_printf(out, " -sm %s", row->split_mode);
-    if (row->tensor_split[0] != '\0' && row->c.placement.mode != KVS_SPLIT_NONE)
-        kvs_text_printf(out, " -ts %s", row->tensor_split);
+    if (row->c.placement.mode == KVS_SPLIT_NONE)
+        return;
+    kvs_text_printf(out, " -ts %s", row->tensor_split[0] != '\0' ? row->tensor_split : "1");
+    for (uint32_t d = 1; row->tensor_split[0] == '\0' && d < row->c.machine->n_devices; d++)
+        kvs_text_puts(out, "/1");
 }
 
 static void flags_transport(const struct kvs_row *row, struct kvs_text *out)

@@ -70,10 +70,10 @@ static void foot_compute(const struct kvs_row *row, struct kvs_text *out)
             kvs_text_printf(out, "profile (%s)", kvs_origin_name(cost.profile->fixed.origin));
             continue;
         }
-        kvs_text_printf(out, "not measured: %s x %.2f",
-                        kvs_figure_format(device->memory_rate.value, KVS_UNIT_RATE, buf,
-                                          sizeof buf),
-                        device->memory_efficiency.value);
+        kvs_text_printf(
+            out, "not measured: %s x %.2f",
+            kvs_figure_format(device->memory_rate.value, KVS_UNIT_RATE, buf, sizeof buf),
+            device->memory_efficiency.value);
         foot_interval(out, &device->memory_efficiency, KVS_UNIT_FRAC);
     }
     kvs_text_puts(out, "\n");
@@ -193,8 +193,13 @@ void kvs_row_notes_print(const struct kvs_row_notes *notes,
         kvs_text_printf(out, "[%zu] %s\n", i + 1, notes->items.items[i]);
     if (notes->items.n > 0)
         kvs_text_puts(out, "\n");
-    kvs_text_puts(out, "- gain over the first policy; share of the bound, bottleneck and "
-                       "runner-up (busy share of a token) of the fastest\n");
+    if (context->experiment->arms.n > 1)
+        kvs_text_puts(out, "- gain over the first policy; share of the bound, bottleneck and "
+                           "runner-up (busy share of a token) of the fastest\n");
+    else
+        kvs_text_puts(out,
+                      "- share of the bound; bottleneck and runner-up with their busy share "
+                      "of a token\n");
     foot_links(&rows[0], out);
     foot_compute(&rows[0], out);
     foot_memory(&rows[0], out);

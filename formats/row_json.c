@@ -17,8 +17,12 @@ static void json_setting(struct kvs_json_writer *json, const struct kvs_experime
         bool is_text =
             kvs_setting_names(setting) != NULL || setting == KVS_SETTING_TENSOR_SPLIT;
         kvs_experiment_print_value(experiment, setting, values->items[i], &text);
-        if (is_text)
+        if (kvs_setting_is_bool(setting))
+            kvs_json_bool(json, NULL, values->items[i] != 0);
+        else if (is_text)
             kvs_json_str(json, NULL, text.data);
+        else if (setting == KVS_SETTING_KVPB)
+            kvs_json_f64(json, NULL, (double)values->items[i] / (double)KVS_MIB);
         else
             kvs_json_u64(json, NULL, values->items[i]);
         if (text.status != KVS_OK)
@@ -66,9 +70,9 @@ static void json_device(struct kvs_json_writer *json, const struct kvs_row *row,
     const struct kvs_device *device = &row->c.machine->devices[d];
     const struct kvs_link *link = &row->c.machine->links[device->link];
     double share = kvs_case_share(&row->c, d);
-    struct kvs_compute_cost cost = kvs_compute_cost_of(
-        device, row->c.llm, row->c.workload.type_k, row->c.workload.type_v,
-        row->c.placement.mode == KVS_SPLIT_TENSOR ? share : 1.0);
+    struct kvs_compute_cost cost =
+        kvs_compute_cost_of(device, row->c.llm, row->c.workload.type_k, row->c.workload.type_v,
+                            row->c.placement.mode == KVS_SPLIT_TENSOR ? share : 1.0);
     kvs_json_begin(json, NULL, '{');
     kvs_json_str(json, "name", device->name);
     kvs_json_str(json, "gpu", device->gpu);
@@ -94,8 +98,8 @@ static void json_machine(struct kvs_json_writer *json, const struct kvs_row_cont
     for (uint32_t l = 0; l < context->machine->n_links && status == KVS_OK; l++) {
         bool is_own = false;
         for (uint32_t d = 0; d < context->machine->n_devices; d++)
-            is_own |= strcmp(context->machine->devices[d].name,
-                             context->machine->links[l].name) == 0;
+            is_own |=
+                strcmp(context->machine->devices[d].name, context->machine->links[l].name) == 0;
         if (!is_own)
             status = kvs_figures_add_link(&figures, &context->machine->links[l], NULL);
     }

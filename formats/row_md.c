@@ -127,7 +127,8 @@ static void md_titles(struct md_table *t, const struct md_layout *layout)
         bool is_number =
             kvs_setting_names(setting) == NULL && setting != KVS_SETTING_TENSOR_SPLIT;
         if (md_shows(experiment, s))
-            md_title(t, is_number, s == KVS_SETTING_DEPTH ? "n_depth" : kvs_setting_key(setting),
+            md_title(t, is_number,
+                     s == KVS_SETTING_DEPTH ? "n_depth" : kvs_setting_key(setting),
                      s == KVS_SETTING_KVPB ? "MiB" : "");
     }
     for (size_t a = 0; a < experiment->arms.n; a++) {
@@ -189,7 +190,8 @@ static void md_busy(struct md_table *t, const char *name, double busy)
         md_cell(t, "-");
 }
 
-/* The fastest arm that moves the cache; `resident` does not, and answers to no bound of a link. */
+/* The fastest arm that moves the cache; `resident` does not, and answers to no bound of a link.
+ */
 static const struct kvs_row *md_fastest(const struct kvs_row *rows, size_t n)
 {
     const struct kvs_row *best = &rows[0];

@@ -51,8 +51,7 @@ static void notes_decline_numbers(const struct kvs_row *row, struct kvs_text *te
         kvs_text_printf(text, ", budget %.5g MiB", row->kvpb_mib);
     else
         kvs_text_printf(text, ", %s has %.1f MiB free and must keep %.1f MiB",
-                        row->c.machine->devices[ring->device].name,
-                        notes_mib(ring->free_bytes),
+                        row->c.machine->devices[ring->device].name, notes_mib(ring->free_bytes),
                         notes_mib(row->c.transport.headroom_bytes));
     kvs_text_puts(text, "; would fit: ");
     if (ring->fit_budget_bytes > 0)

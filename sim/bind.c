@@ -2,7 +2,6 @@
 #include "models/copy.h"
 #include "sim/sim.h"
 
-
 static kvs_time bind_ps(const struct kvs_param *seconds)
 {
     return kvs_ps_from_seconds(seconds->value);
@@ -56,7 +55,9 @@ static kvs_status bind_device(struct sim *sim, uint32_t d)
     if (!device->cost.profile)
         device->copy_slowdown = device->path_Bps[KVS_H2D] / from->memory_rate.value;
     device->heavy = SIM_NONE;
-    device->stretch = 1.0; /* nothing is copied at a rate of 0 */
+    device->path_ps_per_byte = (double)KVS_PS_PER_S / device->path_Bps[KVS_H2D];
+    device->in_flight_bytes = from->engines.in_flight_bytes.value;
+    device->stretch = device->speed = 1.0; /* nothing is copied at a pace of 0 */
     return KVS_OK;
 }
 
@@ -236,7 +237,7 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan, const
     }
     if (op->kind != KVS_OP_COPY)
         return KVS_OK;
-    out->rate_Bps = bind_copy_rate_Bps(sim, plan, op);
+    out->ps_per_byte = (double)KVS_PS_PER_S / bind_copy_rate_Bps(sim, plan, op);
     return bind_copy_bytes(sim, plan, op, out);
 }
 
@@ -387,7 +388,7 @@ void sim_unbind(struct sim *sim)
         sim->queues,         sim->devices,       sim->engines,           sim->waiting,
         sim->segments,       sim->order,         sim->groups,            sim->dirty_queues,
         sim->dirty_engines,  sim->flows,         sim->capacity,          sim->capacity_opposite,
-        sim->opposite,       sim->n_moving,      sim->domain_flows,      sim->local_id,
+        sim->opposite,       sim->n_moving,      sim->domain_flows,      sim->local_id, sim->domain_event,
         sim->local_stamp,    sim->local_capacity, sim->scratch_left,     sim->scratch_count,
         sim->scratch_flows,  sim->scratch_rates, sim->scratch_index};
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)

@@ -3,37 +3,64 @@
 #include "sim/sim.h"
 
 /* Compute takes longer by the device's fraction times the share of the path in use. */
-static double compute_stretch(const struct sim *sim, struct sim_device *device)
+static void compute_take_pace(const struct sim *sim, struct sim_device *device, struct sim_queue *q)
 {
-    double rate = sim->engines[device->engine[KVS_H2D]].rate_Bps;
-    if (rate != device->stretch_rate_Bps) {
-        device->stretch_rate_Bps = rate;
-        device->stretch = 1.0 + device->copy_slowdown * rate / device->path_Bps[KVS_H2D];
+    double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
+    if (pace != device->pace_ps_per_byte) {
+        device->pace_ps_per_byte = pace;
+        device->stretch =
+            pace > 0.0 ? 1.0 + device->copy_slowdown * device->path_ps_per_byte / pace : 1.0;
+        device->speed = 1.0 / device->stretch;
     }
-    return device->stretch;
+    q->stretch = device->stretch;
+    q->speed = device->speed;
 }
 
+/*
+ * On a path of its own a compute's end is set anew whenever its pace changes. On a shared path paces
+ * change all the time, so its event is first set for the earliest end there can be (nothing copied),
+ * and only then for the end that the work left over has.
+ */
 static void compute_schedule(struct sim *sim, uint32_t queue)
 {
     const struct sim_queue *q = &sim->queues[queue];
-    kvs_time end = sim->now_ps + sim_ps_up(q->left_ps * q->stretch);
+    kvs_time end = sim->now_ps + sim_ps_up(q->left_ps * (q->is_early ? 1.0 : q->stretch));
     sim_set_event(sim, queue, end > q->floor_ps ? end : q->floor_ps);
 }
 
-void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps)
+static void compute_progress(struct sim *sim, struct sim_queue *q)
 {
-    if (engine->rate_Bps == rate_Bps)
+    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) * q->speed;
+    q->left_ps = left > 0.0 ? left : 0.0;
+    q->updated_ps = sim->now_ps;
+}
+
+void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_per_byte)
+{
+    if (engine->ps_per_byte == ps_per_byte)
         return;
-    engine->rate_Bps = rate_Bps;
+    engine->ps_per_byte = ps_per_byte;
     struct sim_device *device = &sim->devices[engine->device];
     if (engine->dir != KVS_H2D || device->heavy == SIM_NONE || device->copy_slowdown == 0.0)
         return;
     struct sim_queue *q = &sim->queues[device->heavy];
-    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) / q->stretch;
-    q->left_ps = left > 0.0 ? left : 0.0;
-    q->updated_ps = sim->now_ps;
-    q->stretch = compute_stretch(sim, device);
-    compute_schedule(sim, device->heavy);
+    compute_progress(sim, q);
+    compute_take_pace(sim, device, q);
+    if (!q->is_early)
+        compute_schedule(sim, device->heavy);
+}
+
+bool sim_compute_is_over(struct sim *sim, uint32_t queue)
+{
+    struct sim_queue *q = &sim->queues[queue];
+    if (!q->is_early)
+        return true;
+    compute_progress(sim, q);
+    q->is_early = false;
+    if (q->left_ps < 1.0)
+        return true;
+    compute_schedule(sim, queue);
+    return false;
 }
 
 void sim_compute_start(struct sim *sim, uint32_t queue)
@@ -50,8 +77,9 @@ void sim_compute_start(struct sim *sim, uint32_t queue)
     q->head = SIM_HEAD_RUNNING;
     q->start_ps = q->updated_ps = sim->now_ps;
     q->left_ps = (double)q->op->work_ps;
-    q->stretch = compute_stretch(sim, device);
+    q->is_early = device->flow[KVS_H2D] != SIM_NONE && device->copy_slowdown != 0.0;
     q->floor_ps = 0;
+    compute_take_pace(sim, device, q);
     uint32_t n = q->op->n_kernels;
     if (sim->submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))
         q->floor_ps = sim_head_issue_ps(q) + (kvs_time)(n - 1) * sim->launch_ps +
@@ -82,14 +110,11 @@ static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_que
     const struct sim_op *first = &sim->segments[lead->segment].ops[group->first];
     double longest = 0.0;
     for (uint32_t i = 0; i < group->n_members; i++) {
-        uint32_t d = sim->queues[first[i].queue].device;
-        double rate = sim->engines[sim->devices[d].engine[KVS_H2D]].rate_Bps;
-        if (rate <= 0.0)
-            continue;
-        double delay = sim->machine->devices[d].engines.in_flight_bytes.value / rate;
-        longest = delay > longest ? delay : longest;
+        const struct sim_device *device = &sim->devices[sim->queues[first[i].queue].device];
+        double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
+        longest = pace * device->in_flight_bytes > longest ? pace * device->in_flight_bytes : longest;
     }
-    return (kvs_time)(longest * (double)KVS_PS_PER_S + 0.5);
+    return (kvs_time)(longest + 0.5);
 }
 
 /* Trips share the idle latency evenly; the first one also takes what division leaves over. */
@@ -127,8 +152,10 @@ void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
 {
     const struct sim_queue *q = &sim->queues[queue];
     const struct sim_device *device = &sim->devices[q->device];
+    double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
+    double busy_Bps = pace > 0.0 ? (double)KVS_PS_PER_S / pace : 0.0;
     double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device],
                                        (uint64_t)sim_head_bytes(q), device->path_Bps[sim_op_dir(q->op)],
-                                       sim->engines[device->engine[KVS_H2D]].rate_Bps);
+                                       busy_Bps);
     sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
 }

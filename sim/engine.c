@@ -101,7 +101,7 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     engine->flow = device->flow[dir];
     if (engine->flow != SIM_NONE) {
         sim->flows[engine->flow].left_bytes = bytes;
-        sim->flows[engine->flow].share.limit_Bps = q->op->rate_Bps;
+        sim->flows[engine->flow].share.limit_Bps = (double)KVS_PS_PER_S / q->op->ps_per_byte;
         q->head = SIM_HEAD_OVERHEAD;
         sim_set_event(sim, queue, sim->now_ps + overhead);
         return;
@@ -109,8 +109,8 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     q->head = SIM_HEAD_RUNNING;
     sim_set_event(sim, queue,
                   sim->now_ps + overhead +
-                      sim_ps_up(bytes * (double)KVS_PS_PER_S / q->op->rate_Bps));
-    sim_engine_set_rate(sim, engine, q->op->rate_Bps);
+                      sim_ps_up(bytes * q->op->ps_per_byte));
+    sim_engine_set_pace(sim, engine, q->op->ps_per_byte);
 }
 
 void sim_engine_look(struct sim *sim, struct sim_engine *engine)
@@ -119,7 +119,7 @@ void sim_engine_look(struct sim *sim, struct sim_engine *engine)
         return;
     uint32_t chosen = engine_pick(sim, engine);
     if (chosen == SIM_NONE) {
-        sim_engine_set_rate(sim, engine, 0.0);
+        sim_engine_set_pace(sim, engine, 0.0);
         return;
     }
     uint32_t queue = engine->waiting[chosen];

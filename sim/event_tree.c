@@ -1,4 +1,4 @@
-/* A winner tree: its life. */
+/* A winner tree: its life, and ties. */
 #include "sim/event_tree.h"
 
 #include "base/mem.h"
@@ -8,24 +8,54 @@ kvs_status kvs_event_tree_init(struct kvs_event_tree *tree, uint32_t n_sources,
 {
     uint32_t n = 1;
     *tree = (struct kvs_event_tree){0};
-    if (n_sources > KVS_EVENT_SOURCES)
-        return kvs_error_set(err, KVS_ERANGE, "more than %u event sources", KVS_EVENT_SOURCES);
+    if (n_sources > UINT32_MAX / 4)
+        return kvs_error_set(err, KVS_ERANGE, "too many event sources: %u", n_sources);
     while (n < n_sources)
         n *= 2;
     void *memory;
-    KVS_TRY(kvs_mem_alloc(2 * (size_t)n, sizeof *tree->nodes, &memory, err));
+    KVS_TRY(kvs_mem_alloc(2 * (size_t)n, sizeof *tree->time_ps, &memory, err));
+    tree->time_ps = memory;
+    KVS_TRY(kvs_mem_alloc(2 * (size_t)n, sizeof *tree->source, &memory, err));
+    tree->source = memory;
+    KVS_TRY(kvs_mem_alloc(n, sizeof *tree->sequence, &memory, err));
+    tree->sequence = memory;
     tree->n_leaves = n;
-    tree->nodes = memory;
     for (uint32_t i = 0; i < n; i++)
-        tree->nodes[n + i] = (struct kvs_event){KVS_NEVER, i};
+        tree->source[n + i] = i;
     for (uint32_t i = n - 1; i >= 1; i--)
-        tree->nodes[i] = tree->nodes[2 * i];
-    tree->next_key = KVS_EVENT_SOURCES;
+        tree->source[i] = tree->source[2 * i];
+    for (uint32_t i = 0; i < 2 * n; i++)
+        tree->time_ps[i] = KVS_NEVER;
     return KVS_OK;
 }
 
 void kvs_event_tree_fini(struct kvs_event_tree *tree)
 {
-    kvs_mem_free(tree->nodes);
-    tree->nodes = NULL;
+    kvs_mem_free(tree->time_ps);
+    kvs_mem_free(tree->source);
+    kvs_mem_free(tree->sequence);
+}
+
+uint32_t kvs_event_tree_first_next(const struct kvs_event_tree *tree)
+{
+    kvs_time earliest = tree->time_ps[1];
+    uint32_t first = tree->source[1];
+    uint32_t node = 1;
+    /* depth first over the nodes whose time is the earliest one */
+    for (;;) {
+        if (tree->time_ps[node] == earliest) {
+            if (node < tree->n_leaves) {
+                node *= 2;
+                continue;
+            }
+            uint32_t source = node - tree->n_leaves;
+            if (tree->sequence[source] < tree->sequence[first])
+                first = source;
+        }
+        while (node & 1)
+            node /= 2; /* a right child, or the root: its subtree is done */
+        if (node == 0)
+            return first;
+        node++;
+    }
 }

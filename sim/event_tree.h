@@ -6,70 +6,73 @@
 #ifndef KVS_SIM_EVENT_TREE_H
 #define KVS_SIM_EVENT_TREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
 #include "base/units.h"
 
-#define KVS_NEVER           INT64_MAX
-#define KVS_EVENT_SOURCES   65536u /* at most */
-
-struct kvs_event {
-    kvs_time time_ps;
-    uint64_t key; /* sequence number above, source in the low 16 bits */
-};
+#define KVS_NEVER INT64_MAX
 
 struct kvs_event_tree {
-    uint32_t n_leaves;       /* power of two >= sources */
-    struct kvs_event *nodes; /* owned, [2 n_leaves]; [1] is the root, [n_leaves + i] source i */
-    uint64_t next_key;
+    uint32_t n_leaves; /* power of two >= sources */
+    kvs_time *time_ps; /* owned, [2 n_leaves]: [1] the root, [n_leaves + i] source i */
+    uint32_t *source;  /* owned, [2 n_leaves]: who won */
+    uint64_t *sequence; /* owned, [n_leaves]: when each event was set */
+    uint64_t next_sequence;
 };
 
 kvs_status kvs_event_tree_init(struct kvs_event_tree *tree, uint32_t n_sources,
                                struct kvs_error *err) KVS_MUST_USE;
 void kvs_event_tree_fini(struct kvs_event_tree *tree);
 
-/* time_ps = KVS_NEVER clears. Replays the matches from the leaf up, as far as anything changes. */
+/*
+ * time_ps = KVS_NEVER clears. Replays the matches from the leaf to the root without a branch that
+ * depends on times: a wrong guess costs more than the levels saved.
+ */
 static inline void kvs_event_tree_set(struct kvs_event_tree *tree, uint32_t source, kvs_time time_ps)
 {
-    struct kvs_event *nodes = tree->nodes;
+    kvs_time *time = tree->time_ps;
+    uint32_t *winner = tree->source;
     uint32_t node = tree->n_leaves + source;
-    struct kvs_event best = {time_ps, tree->next_key | source};
-    tree->next_key += KVS_EVENT_SOURCES;
-    nodes[node] = best;
+    kvs_time best = time_ps;
+    tree->sequence[source] = tree->next_sequence++;
+    time[node] = best;
     while (node > 1) {
-        const struct kvs_event *rival = &nodes[node ^ 1];
-        if (rival->time_ps < best.time_ps ||
-            (rival->time_ps == best.time_ps && rival->key < best.key))
-            best = *rival;
+        kvs_time rival = time[node ^ 1];
+        uint32_t rival_source = winner[node ^ 1];
+        source = rival < best ? rival_source : source;
+        best = rival < best ? rival : best;
         node /= 2;
-        if (nodes[node].key == best.key)
-            return; /* its winner stays: nothing above can change */
-        nodes[node] = best;
+        time[node] = best;
+        winner[node] = source;
     }
 }
 
-static inline uint32_t kvs_event_tree_next(const struct kvs_event_tree *tree)
-{
-    return (uint32_t)(tree->nodes[1].key % KVS_EVENT_SOURCES);
-}
 static inline kvs_time kvs_event_tree_next_time(const struct kvs_event_tree *tree)
 {
-    return tree->nodes[1].time_ps;
+    return tree->time_ps[1];
+}
+/* One source of the earliest time; which of several is left open. */
+static inline uint32_t kvs_event_tree_any_next(const struct kvs_event_tree *tree)
+{
+    return tree->source[1];
 }
 static inline kvs_time kvs_event_tree_time_of(const struct kvs_event_tree *tree, uint32_t source)
 {
-    return tree->nodes[tree->n_leaves + source].time_ps;
+    return tree->time_ps[tree->n_leaves + source];
 }
-/* Earliest time of all sources but this one. */
-static inline kvs_time kvs_event_tree_next_but(const struct kvs_event_tree *tree, uint32_t source)
+/* Has any source but this one, which is next, an event at the same time? */
+static inline bool kvs_event_tree_has_tie(const struct kvs_event_tree *tree, uint32_t source)
 {
-    kvs_time earliest = KVS_NEVER;
-    for (uint32_t node = tree->n_leaves + source; node > 1; node /= 2) {
-        kvs_time time = tree->nodes[node ^ 1].time_ps;
-        earliest = time < earliest ? time : earliest;
-    }
-    return earliest;
+    const kvs_time *time = tree->time_ps;
+    kvs_time earliest = time[1];
+    unsigned ties = 0;
+    for (uint32_t node = tree->n_leaves + source; node > 1; node /= 2)
+        ties |= time[node ^ 1] == earliest;
+    return ties != 0;
 }
+/* The source of the earliest time whose event was set first. Walks the tied part of the tree. */
+uint32_t kvs_event_tree_first_next(const struct kvs_event_tree *tree);
 
 #endif

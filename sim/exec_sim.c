@@ -16,23 +16,25 @@ static kvs_status sim_stuck(const struct sim *sim)
                          kvs_op_kind_name((kvs_op_kind)op->kind), kvs_tag_name((kvs_tag)op->tag));
 }
 
-/* Everything that ends at `event`, the earliest time there is. */
-static void sim_fire(struct sim *sim, kvs_time event)
+/* Everything that ends at the earliest time there is, first come first. */
+static void sim_fire(struct sim *sim)
 {
+    kvs_time event = kvs_event_tree_next_time(&sim->events);
+    uint32_t queue = kvs_event_tree_any_next(&sim->events);
     sim->now_ps = event;
-    for (;;) {
-        uint32_t queue = kvs_event_tree_next(&sim->events);
-        bool has_others = kvs_event_tree_next_but(&sim->events, queue) == event;
+    if (KVS_LIKELY(!kvs_event_tree_has_tie(&sim->events, queue))) {
+        sim->firing = queue; /* sim_settle may replace the event; otherwise it is cleared then */
+        sim_queue_event(sim, queue);
+        return;
+    }
+    do {
+        queue = kvs_event_tree_first_next(&sim->events);
         sim->firing = queue;
         sim_queue_event(sim, queue);
-        if (!has_others)
-            return; /* sim_settle may replace the event; otherwise it is cleared then */
         if (sim->firing != SIM_NONE)
             kvs_event_tree_set(&sim->events, queue, KVS_NEVER);
         sim->firing = SIM_NONE;
-        if (kvs_event_tree_next_time(&sim->events) != event)
-            return;
-    }
+    } while (kvs_event_tree_next_time(&sim->events) == event);
 }
 
 static kvs_status sim_loop(struct sim *sim)
@@ -44,7 +46,7 @@ static kvs_status sim_loop(struct sim *sim)
         if (!sim->host.is_blocked && !sim->host.is_done && sim->host.now_ps < event)
             sim_host_act(sim);
         else if (event != KVS_NEVER)
-            sim_fire(sim, event);
+            sim_fire(sim);
         else
             return sim->host.is_done ? KVS_OK : sim_stuck(sim);
         if (sim->n_dirty_queues + sim->n_dirty_engines > 0)

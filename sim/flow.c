@@ -74,8 +74,10 @@ static void flow_join_domains(struct sim *sim)
 {
     uint32_t *owner = sim->scratch_index; /* [n_resources] domain that crossed it first */
     bool has_changed = true;
-    for (uint32_t f = 0; f < sim->n_flows; f++)
+    for (uint32_t f = 0; f < sim->n_flows; f++) {
         sim->flows[f].domain = f;
+        sim->domain_event[f] = SIM_NONE;
+    }
     while (has_changed) {
         has_changed = false;
         for (uint32_t r = 0; r < sim->n_resources; r++)
@@ -120,6 +122,7 @@ static kvs_status flow_alloc(struct sim *sim, double **demand)
         {(void **)&sim->local_id, sim->n_resources, sizeof *sim->local_id},
         {(void **)&sim->local_stamp, sim->n_resources, sizeof *sim->local_stamp},
         {(void **)&sim->local_capacity, sim->n_resources, sizeof *sim->local_capacity},
+        {(void **)&sim->domain_event, n_flows, sizeof *sim->domain_event},
         {(void **)demand, sim->n_resources, sizeof **demand},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
@@ -192,20 +195,19 @@ static void flow_progress(struct sim *sim, struct sim_flow *flow)
     flow->updated_ps = sim->now_ps;
 }
 
-/* New rates for every moving flow of the domain, and new ends for those whose rate changed. */
-static void flow_share_domain(struct sim *sim, uint32_t domain)
+/* The moving flows of the domain and the resources they cross, numbered from 0. */
+static uint32_t flow_collect(struct sim *sim, uint32_t domain, uint32_t *out_n_resources)
 {
-    uint32_t n = 0;
-    uint32_t n_local = 0;
+    uint32_t n = 0, n_local = 0;
     for (uint32_t i = sim->domain_first[domain]; i < sim->domain_first[domain + 1]; i++) {
         uint32_t f = sim->domain_flows[i];
         if (!sim->flows[f].is_moving)
             continue;
         struct kvs_share_flow *share = &sim->scratch_flows[n];
-        *share = sim->flows[f].share;
-        /* number the resources that matter from 0 up */
+        share->limit_Bps = sim->flows[f].share.limit_Bps;
+        share->n_path = sim->flows[f].share.n_path;
         for (uint32_t k = 0; k < share->n_path; k++) {
-            uint32_t r = share->path[k];
+            uint32_t r = sim->flows[f].share.path[k];
             if (sim->local_stamp[r] != sim->stamp) {
                 sim->local_stamp[r] = sim->stamp;
                 sim->local_id[r] = n_local;
@@ -216,19 +218,40 @@ static void flow_share_domain(struct sim *sim, uint32_t domain)
         sim->scratch_index[n++] = f;
     }
     sim->stamp++;
-    kvs_share_rates(sim->scratch_flows, n, sim->local_capacity, n_local, sim->scratch_left,
+    *out_n_resources = n_local;
+    return n;
+}
+
+/*
+ * New rates for every moving flow of the domain. Any end changes them all again, so only the flow
+ * that ends first has an event.
+ */
+static void flow_share_domain(struct sim *sim, uint32_t domain)
+{
+    uint32_t n_resources, first = SIM_NONE;
+    kvs_time first_ps = KVS_NEVER;
+    uint32_t n = flow_collect(sim, domain, &n_resources);
+    kvs_share_rates(sim->scratch_flows, n, sim->local_capacity, n_resources, sim->scratch_left,
                     sim->scratch_count, sim->scratch_rates);
     for (uint32_t i = 0; i < n; i++) {
         struct sim_flow *flow = &sim->flows[sim->scratch_index[i]];
-        if (flow->rate_Bps == sim->scratch_rates[i])
-            continue;
-        flow_progress(sim, flow);
-        flow->rate_Bps = sim->scratch_rates[i];
-        struct sim_engine *engine = &sim->engines[flow->engine];
-        sim_set_event(sim, engine->running,
-                      sim->now_ps + kvs_ps_from_bytes(flow->left_bytes, flow->rate_Bps));
-        sim_engine_set_rate(sim, engine, flow->rate_Bps);
+        if (flow->rate_Bps != sim->scratch_rates[i]) {
+            flow_progress(sim, flow);
+            flow->rate_Bps = sim->scratch_rates[i];
+            flow->ps_per_byte = (double)KVS_PS_PER_S / flow->rate_Bps;
+            sim_engine_set_pace(sim, &sim->engines[flow->engine], flow->ps_per_byte);
+        }
+        kvs_time end = flow->updated_ps + sim_ps_up(flow->left_bytes * flow->ps_per_byte);
+        if (end < first_ps) {
+            first_ps = end;
+            first = sim->engines[flow->engine].running;
+        }
     }
+    if (sim->domain_event[domain] != first && sim->domain_event[domain] != SIM_NONE)
+        sim_set_event(sim, sim->domain_event[domain], KVS_NEVER);
+    sim->domain_event[domain] = first;
+    if (first != SIM_NONE)
+        sim_set_event(sim, first, first_ps);
 }
 
 static void flow_count(struct sim *sim, const struct sim_flow *flow, int by)
@@ -254,5 +277,6 @@ void sim_flow_stop(struct sim *sim, struct sim_engine *engine)
     flow->rate_Bps = 0.0;
     flow_count(sim, flow, -1);
     engine->flow = SIM_NONE;
+    sim->domain_event[flow->domain] = SIM_NONE; /* it has fired */
     flow_share_domain(sim, flow->domain);
 }

@@ -243,6 +243,7 @@ void sim_host_act(struct sim *sim)
     case SIM_MEMBER:
     case SIM_ENGINE_COPY:
     case SIM_KERNEL_COPY:
+    case SIM_N_CLASSES:
         host_issue(sim);
         return;
     }

@@ -59,6 +59,7 @@ static void queue_start_head(struct sim *sim, uint32_t queue)
         return;
     case SIM_HOST_WORK:
     case SIM_HOST_WAIT:
+    case SIM_N_CLASSES:
         break;
     }
     KVS_ASSERT(!"an operation of the host on a device queue");
@@ -233,7 +234,7 @@ void sim_queue_event(struct sim *sim, uint32_t queue)
     case SIM_HEAD_RUNNING:
         if (q->op->cls == SIM_MEMBER)
             queue_finish_collective(sim, queue);
-        else
+        else if (q->op->cls != SIM_HEAVY || sim_compute_is_over(sim, queue))
             queue_finish(sim, queue, q->start_ps);
         return;
     case SIM_HEAD_TRIP:

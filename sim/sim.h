@@ -50,7 +50,7 @@ struct sim_op {
         kvs_time work_ps; /* compute at full speed, host work, idle all-reduce */
         double bytes;     /* copies, at the segment's first token */
     };
-    double rate_Bps;  /* copies on an engine: of the path, less what rows and pages cost */
+    double ps_per_byte; /* copies on an engine: of the path, and what rows and pages cost */
     kvs_time done_ps; /* end of its latest instance, -1: none yet */
     uint32_t index;   /* in its queue's order */
     uint32_t waiters; /* first queue waiting for it, SIM_NONE: none */
@@ -103,7 +103,9 @@ struct sim_queue {
     kvs_time blocked_since_ps;
     /* compute: work left at full speed, and since when at what speed */
     double left_ps;
-    double stretch; /* 1 / speed */
+    double stretch;
+    double speed;
+    bool is_early; /* its event is not after its end, and may be before it */
     kvs_time updated_ps;
     kvs_time floor_ps; /* not before its last kernel was issued and ran */
 };
@@ -119,7 +121,7 @@ struct sim_engine {
     kvs_time end_ps;   /* of the last copy */
     kvs_time start_ps; /* of the running one */
     kvs_time overhead_ps;
-    double rate_Bps;   /* of the running copy, 0: idle */
+    double ps_per_byte; /* of the running copy, 0: nothing moves */
     uint32_t *waiting; /* [n_waiting] queues, in order of readiness; slice of sim->waiting */
     uint32_t n_waiting;
     uint32_t flow; /* index into sim->flows, SIM_NONE on a path of its own */
@@ -133,6 +135,7 @@ struct sim_flow {
     bool is_moving;
     double left_bytes;
     double rate_Bps;
+    double ps_per_byte; /* its inverse */
     kvs_time updated_ps;
 };
 
@@ -140,14 +143,18 @@ struct sim_device {
     uint32_t engine[KVS_N_DIRS]; /* both the same with one engine */
     uint32_t flow[KVS_N_DIRS];   /* SIM_NONE on a path of its own */
     double path_Bps[KVS_N_DIRS];
+    double path_ps_per_byte; /* h2d */
+    double in_flight_bytes;
     kvs_time latency_ps;
     kvs_time first_overhead_ps, next_overhead_ps, opposite_overhead_ps;
     kvs_time lead_ps;
     kvs_time bypass_ps;
     kvs_time gap_ps;
     double copy_slowdown; /* fraction at full path rate */
-    double stretch_rate_Bps; /* the rate for which `stretch` was worked out */
-    double stretch;
+    /* worked out for the pace of the copy under way */
+    double pace_ps_per_byte;
+    double stretch; /* of compute, and 1 / stretch */
+    double speed;
     struct kvs_compute_cost cost;
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
@@ -223,6 +230,7 @@ struct sim {
     uint32_t *n_moving;        /* [n_resources] flows under way */
     uint32_t *domain_flows;    /* owned: flows by domain */
     uint32_t *domain_first;    /* [n_flows + 1] into domain_flows */
+    uint32_t *domain_event;    /* [n_flows] queue that carries the domain's next end, SIM_NONE */
     uint32_t *local_id;        /* [n_resources] number of a resource within a share */
     uint64_t *local_stamp;     /* [n_resources] share that gave it */
     double *local_capacity;    /* [n_resources] */
@@ -263,8 +271,10 @@ void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps);
 void sim_member_arrive(struct sim *sim, uint32_t queue);
 void sim_member_next_trip(struct sim *sim, uint32_t queue);
 void sim_kernel_copy_start(struct sim *sim, uint32_t queue);
-/* The engine's copy moves at this rate from now on (0: none): compute on its device slows down. */
-void sim_engine_set_rate(struct sim *sim, struct sim_engine *engine, double rate_Bps);
+/* The engine's copy moves at this pace from now on (0: none): compute on its device slows down. */
+void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_per_byte);
+/* The event of a running compute: false when it only now learns when it really ends. */
+bool sim_compute_is_over(struct sim *sim, uint32_t queue);
 
 /* engine.c: copy engines. */
 void sim_copy_enqueue(struct sim *sim, uint32_t queue);

@@ -55,7 +55,8 @@ static kvs_status product_arbitrate(struct kvs_product *p, struct kvs_error *err
             continue;
         KVS_TRY(kvs_machine_clone(p->machine, machine, err));
         for (uint32_t d = 0; d < (*machine)->n_devices; d++)
-            (*machine)->devices[d].engines.arbitration = is_fifo ? KVS_ARB_FIFO : KVS_ARB_STICKY;
+            (*machine)->devices[d].engines.arbitration =
+                is_fifo ? KVS_ARB_FIFO : KVS_ARB_STICKY;
     }
     return KVS_OK;
 }
@@ -144,8 +145,7 @@ static void product_placement(const struct kvs_product *p, struct kvs_configurat
     const struct kvs_values *splits = &p->experiment->values[KVS_SETTING_TENSOR_SPLIT];
     place->mode = (kvs_split_mode)kvs_configuration_value(p, f, KVS_SETTING_SPLIT_MODE);
     place->rule = (kvs_split_rule)kvs_configuration_value(p, f, KVS_SETTING_HEAD_SPLIT);
-    place->kv_gpu_layers =
-        (uint32_t)kvs_configuration_value(p, f, KVS_SETTING_KV_GPU_LAYERS);
+    place->kv_gpu_layers = (uint32_t)kvs_configuration_value(p, f, KVS_SETTING_KV_GPU_LAYERS);
     if (splits->n > 0)
         place->shares =
             p->experiment->splits.items[splits->items[f->at[KVS_SETTING_TENSOR_SPLIT]]].items;

@@ -18,7 +18,11 @@ static bool interval_is_used(const struct kvs_case *c, uint32_t device)
 
 static bool interval_is_open_link(const struct kvs_link *link)
 {
-    return link->mode != KVS_LINK_UNLIMITED && !link->is_rate_measured &&
+    kvs_origin origin = link->rate[KVS_H2D].origin;
+    bool is_measured =
+        link->is_rate_measured && (origin == KVS_ORIGIN_MEASURED ||
+                                   origin == KVS_ORIGIN_FITTED || origin == KVS_ORIGIN_STATED);
+    return link->mode != KVS_LINK_UNLIMITED && !is_measured &&
            interval_has_width(&link->rate[KVS_H2D]);
 }
 
@@ -26,8 +30,8 @@ static bool interval_is_open_device(const struct kvs_case *c, uint32_t d)
 {
     const struct kvs_device *device = &c->machine->devices[d];
     double share = c->placement.mode == KVS_SPLIT_TENSOR ? kvs_case_share(c, d) : 1.0;
-    struct kvs_compute_cost cost = kvs_compute_cost_of(device, c->llm, c->workload.type_k,
-                                                       c->workload.type_v, share);
+    struct kvs_compute_cost cost =
+        kvs_compute_cost_of(device, c->llm, c->workload.type_k, c->workload.type_v, share);
     return !cost.is_measured && interval_has_width(&device->memory_efficiency);
 }
 
