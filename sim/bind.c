@@ -149,6 +149,7 @@ static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)
     const struct sim_device *device = &sim->devices[sim->queues[op->queue].device];
     double seconds = kvs_compute_s(&device->cost, op->compute.params, op->compute.kv_bytes,
                                    op->compute.n_queries);
+    seconds *= sim->busy_factor[sim->queues[op->queue].device];
     return kvs_ps_from_seconds(seconds) + (kvs_time)op->compute.n_kernels * device->gap_ps;
 }
 

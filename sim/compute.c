@@ -157,5 +157,6 @@ void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
     double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device],
                                        (uint64_t)sim_head_bytes(q), device->path_Bps[sim_op_dir(q->op)],
                                        busy_Bps);
+    sim_total_bytes(sim, q);
     sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
 }

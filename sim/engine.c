@@ -14,6 +14,7 @@ void sim_copy_enqueue(struct sim *sim, uint32_t queue)
     if (q->bypasses && engine->running != SIM_NONE && !(q->op->flags & KVS_OP_D2H) &&
         kvs_copy_bypasses(&sim->machine->devices[q->device].engines, (uint64_t)sim_head_bytes(q),
                           (q->op->flags & KVS_OP_2D) != 0, (q->op->flags & KVS_OP_PAGEABLE) != 0)) {
+        sim_total_bytes(sim, q);
         sim_run_until(sim, queue, sim->now_ps + sim->devices[q->device].bypass_ps);
         return;
     }
@@ -81,7 +82,6 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
 {
     struct sim_queue *q = &sim->queues[queue];
     const struct sim_device *device = &sim->devices[engine->device];
-    struct kvs_device_totals *totals = &sim->run->devices[engine->device];
     kvs_dir dir = sim_op_dir(q->op);
     double bytes = sim_head_bytes(q);
     bool is_behind = engine->end_ps == sim->now_ps;
@@ -96,8 +96,7 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     engine->start_ps = q->start_ps = sim->now_ps;
     engine->overhead_ps = overhead;
     q->is_on_engine = true;
-    totals->moved_bytes[dir] += (uint64_t)bytes;
-    totals->tag_bytes[q->op->tag] += (uint64_t)bytes;
+    sim_total_bytes(sim, q);
     engine->flow = device->flow[dir];
     if (engine->flow != SIM_NONE) {
         sim->flows[engine->flow].left_bytes = bytes;

@@ -6,6 +6,9 @@
 
 #include "sim/sim.h"
 
+#define EXEC_MAX_ROUNDS       8
+#define EXEC_FACTOR_TOLERANCE 2e-4 /* of compute time */
+
 static kvs_status sim_stuck(const struct sim *sim)
 {
     const struct kvs_op *op =
@@ -80,19 +83,23 @@ static void sim_total_links(struct sim *sim)
     }
 }
 
-static kvs_status exec_sim_run(const struct kvs_plan *plan, const struct kvs_case *c,
-                               const struct kvs_exec_options *options, struct kvs_run *run,
-                               struct kvs_timeline *timeline, struct kvs_error *err)
+static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_case *c,
+                                const struct kvs_exec_options *options, const double *busy_factor,
+                                struct kvs_run *run, struct kvs_timeline *timeline,
+                                struct kvs_error *err)
 {
     *run = (struct kvs_run){0};
     struct sim sim = {.plan = plan,
                       .c = c,
                       .machine = c->machine,
                       .options = options,
+                      .busy_factor = busy_factor,
                       .run = run,
                       .timeline = options->wants_timeline ? timeline : NULL,
                       .err = err};
     kvs_status status;
+    if (sim.timeline)
+        sim.timeline->spans.n = 0;
     KVS_TRY_GOTO(sim_bind(&sim), out);
     KVS_TRY_GOTO(sim_repeat_create(&sim), out);
     KVS_TRY_GOTO(sim_loop(&sim), out);
@@ -103,6 +110,52 @@ out:
     sim_unbind(&sim);
     if (status != KVS_OK)
         kvs_run_fini(run);
+    return status;
+}
+
+/* How much slower compute was for being busy so much; returns the largest change of a factor. */
+static double exec_update_factors(const struct kvs_case *c, const struct kvs_run *run,
+                                  double *busy_factor)
+{
+    const struct kvs_workload *w = &c->workload;
+    double largest = 0.0;
+    for (uint32_t d = 0; d < run->n_devices; d++) {
+        struct kvs_compute_cost cost = kvs_compute_cost_of(
+            &c->machine->devices[d], c->llm, w->type_k, w->type_v, kvs_case_share(c, d));
+        double busy = (double)run->devices[d].compute_ps / (double)run->total_ps;
+        double over = busy - cost.busy_threshold_frac;
+        double factor = 1.0 + cost.busy_slowdown_frac * (over > 0.0 ? over : 0.0);
+        double change = factor > busy_factor[d] ? factor - busy_factor[d] : busy_factor[d] - factor;
+        largest = change > largest ? change : largest;
+        busy_factor[d] = factor;
+    }
+    return largest;
+}
+
+/*
+ * A device that is always busy may be slower than one that idles through its copies. The share of
+ * time it is busy is known only afterwards, so such machines are run again until it settles.
+ */
+static kvs_status exec_sim_run(const struct kvs_plan *plan, const struct kvs_case *c,
+                               const struct kvs_exec_options *options, struct kvs_run *run,
+                               struct kvs_timeline *timeline, struct kvs_error *err)
+{
+    void *memory;
+    uint32_t n = c->machine->n_devices;
+    KVS_TRY(kvs_mem_alloc(n, sizeof(double), &memory, err));
+    double *busy_factor = memory;
+    for (uint32_t d = 0; d < n; d++)
+        busy_factor[d] = 1.0;
+    kvs_status status = KVS_OK;
+    for (unsigned round = 0; round < EXEC_MAX_ROUNDS; round++) {
+        status = exec_run_once(plan, c, options, busy_factor, run, timeline, err);
+        if (status != KVS_OK || run->total_ps == 0 ||
+            exec_update_factors(c, run, busy_factor) < EXEC_FACTOR_TOLERANCE)
+            break;
+        if (round + 1 < EXEC_MAX_ROUNDS)
+            kvs_run_fini(run);
+    }
+    kvs_mem_free(busy_factor);
     return status;
 }
 

@@ -37,8 +37,12 @@ static void flow_set_capacities(struct sim *sim)
         for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
             uint32_t r = flow_resource_id(m, l, (kvs_dir)dir);
             sim->capacity[r] = m->links[l].rate[dir].value;
-            sim->capacity_opposite[r] = m->links[l].opposite[dir].value;
-            if (m->links[l].mode == KVS_LINK_DUPLEX && m->links[l].opposite[dir].value > 0.0)
+            const struct kvs_param *opposite = m->links[l].opposite;
+            sim->capacity_opposite[r] =
+                opposite[dir].value > 0.0 ? opposite[dir].value : sim->capacity[r];
+            /* one figure is enough: the other direction has to be seen moving */
+            if (m->links[l].mode == KVS_LINK_DUPLEX &&
+                (opposite[KVS_H2D].value > 0.0 || opposite[KVS_D2H].value > 0.0))
                 sim->opposite[r] = 2 * l + (1 - dir);
         }
     }

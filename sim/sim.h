@@ -190,6 +190,7 @@ struct sim {
     const struct kvs_case *c;
     const struct kvs_machine *machine;
     const struct kvs_exec_options *options;
+    const double *busy_factor; /* [n_devices] by which compute is slower for being busy */
     struct kvs_run *run;
     struct kvs_timeline *timeline; /* NULL: not wanted */
     struct kvs_error *err;
@@ -319,6 +320,13 @@ static inline double sim_head_bytes(const struct sim_queue *q)
 static inline kvs_dir sim_op_dir(const struct sim_op *op)
 {
     return op->flags & KVS_OP_D2H ? KVS_D2H : KVS_H2D;
+}
+/* The head's bytes are on their way, by an engine, past it, or by a kernel. */
+static inline void sim_total_bytes(struct sim *sim, const struct sim_queue *q)
+{
+    struct kvs_device_totals *totals = &sim->run->devices[q->device];
+    totals->moved_bytes[sim_op_dir(q->op)] += (uint64_t)sim_head_bytes(q);
+    totals->tag_bytes[q->op->tag] += (uint64_t)sim_head_bytes(q);
 }
 static inline struct sim_engine *sim_engine_of(const struct sim *sim, const struct sim_queue *q)
 {
