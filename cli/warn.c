@@ -63,8 +63,9 @@ static void warn_pitch(const struct kvs_session *s, const struct kvs_console *co
         kvs_product_get(s->product, i, &configuration);
         if (configuration.c.placement.mode != KVS_SPLIT_TENSOR)
             continue;
+        const double *given = configuration.c.placement.shares;
         for (uint32_t d = 0; d < s->machine->n_devices; d++)
-            ((double *)shares)[d] = kvs_case_share(&configuration.c, d);
+            ((double *)shares)[d] = given != NULL ? given[d] : 1.0;
         width = warn_case(&configuration.c, shares, heads);
     }
     if (width > 0)

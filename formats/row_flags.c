@@ -5,6 +5,8 @@
 
 #include "formats/row.h"
 
+#define FLAGS_BENCH_N_GEN 128 /* llama-bench's default, left out */
+
 static void flags_split(const struct kvs_row *row, struct kvs_text *out)
 {
     kvs_text_printf(out, " -sm %s", row->split_mode);
@@ -39,6 +41,8 @@ void kvs_row_print_flags(const struct kvs_row *row, bool has_depth, struct kvs_t
         kvs_text_printf(out, " --kv-gpu-layers %" PRIu64, row->kv_gpu_layers);
     if (row->is_host_kv)
         flags_transport(row, out);
+    if (row->n_gen != FLAGS_BENCH_N_GEN)
+        kvs_text_printf(out, " -n %" PRIu64, row->n_gen);
     if (has_depth)
         kvs_text_printf(out, " -d %" PRIu64, row->n_depth);
 }

@@ -93,35 +93,42 @@ static void foot_memory(const struct kvs_row *row, struct kvs_text *out)
         kvs_text_puts(out, ", whose size is unknown\n");
 }
 
+/* "n_depth 4096, type_k q8_0": depth and what varies. */
+static void foot_configuration(const struct kvs_experiment *e, const struct kvs_row *row,
+                               struct kvs_text *out)
+{
+    const char *before = "";
+    for (unsigned s = 0; s < KVS_SETTING_COUNT; s++) {
+        bool is_depth = s == KVS_SETTING_DEPTH;
+        if (e->values[s].n < 2 && !is_depth)
+            continue;
+        kvs_text_printf(out, "%s%s ", before,
+                        is_depth ? "n_depth" : kvs_setting_key((kvs_setting)s));
+        kvs_experiment_print_value(e, (kvs_setting)s, row->values[s], out);
+        before = ", ";
+    }
+}
+
 /* How far the answer moves with the figures that nobody measured; a line per configuration. */
 static void foot_ranges(const struct kvs_row_context *context, const struct kvs_row *rows,
                         size_t n, struct kvs_text *out)
 {
-    const struct kvs_experiment *e = context->experiment;
-    bool has_head = false;
+    size_t last = SIZE_MAX;
     for (size_t i = 0; i < n; i++) {
-        bool is_first = i == 0 || rows[i].configuration != rows[i - 1].configuration;
         if (!isfinite(rows[i].lo_ts))
             continue;
-        if (!has_head)
+        if (last == SIZE_MAX)
             kvs_text_puts(out, "- figures that were not measured leave these ranges:");
-        has_head = true;
-        if (is_first) {
-            const char *before = "\n  - ";
-            for (unsigned s = 0; s < KVS_SETTING_COUNT; s++) {
-                if (e->values[s].n < 2 && s != KVS_SETTING_DEPTH)
-                    continue;
-                kvs_text_printf(out, "%s%s ", before,
-                                s == KVS_SETTING_DEPTH ? "n_depth"
-                                                       : kvs_setting_key((kvs_setting)s));
-                kvs_experiment_print_value(e, (kvs_setting)s, rows[i].values[s], out);
-                before = ", ";
-            }
+        if (rows[i].configuration != last) {
+            kvs_text_puts(out, "\n  - ");
+            foot_configuration(context->experiment, &rows[i], out);
         }
-        kvs_text_printf(out, "%s %s between %.2f and %.2f t/s", is_first ? ":" : ",",
-                        rows[i].arm_name, rows[i].lo_ts, rows[i].hi_ts);
+        kvs_text_printf(out, "%s %s between %.2f and %.2f t/s",
+                        rows[i].configuration == last ? "," : ":", rows[i].arm_name,
+                        rows[i].lo_ts, rows[i].hi_ts);
+        last = rows[i].configuration;
     }
-    if (has_head)
+    if (last != SIZE_MAX)
         kvs_text_puts(out, "\n");
 }
 

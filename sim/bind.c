@@ -71,11 +71,16 @@ static void bind_engines(struct sim *sim)
                 sim->devices[d].engine[dir] = sim->devices[d].engine[KVS_H2D];
                 continue;
             }
-            sim->engines[n] = (struct sim_engine){.device = d,
+            sim->engines[n] = (struct sim_engine){.id = n,
+                                                  .device = d,
+                                                  .totals = &sim->run->devices[d],
                                                   .dir = (kvs_dir)dir,
                                                   .running = SIM_NONE,
                                                   .current = SIM_NONE,
                                                   .reserved = SIM_NONE,
+                                                  .may_hold =
+                                                      sim->machine->devices[d].engines.first_turn ==
+                                                      KVS_FIRST_TURN_CHAINED,
                                                   .end_ps = -1,
                                                   .flow = SIM_NONE};
             sim->devices[d].engine[dir] = n++;
@@ -324,6 +329,8 @@ static kvs_status bind_queues(struct sim *sim)
         void *memory;
         KVS_TRY(kvs_mem_alloc(SIM_ISSUE_RING, sizeof *queue->issue_ps, &memory, sim->err));
         queue->issue_ps = memory;
+        for (unsigned dir = 0; q > 0 && dir < KVS_N_DIRS; dir++)
+            queue->engine[dir] = &sim->engines[sim->devices[queue->device].engine[dir]];
     }
     return KVS_OK;
 }

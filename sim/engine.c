@@ -2,18 +2,26 @@
 #include "models/copy.h"
 #include "sim/sim.h"
 
+/* A small copy issued on an idle queue skips an engine that is busy; host-to-device alone. */
+static bool engine_is_bypassed(const struct sim *sim, const struct sim_queue *q,
+                               const struct sim_engine *engine)
+{
+    return q->bypasses && engine->running != SIM_NONE && !(q->op->flags & KVS_OP_D2H) &&
+           kvs_copy_bypasses(&sim->machine->devices[q->device].engines, (uint64_t)q->bytes,
+                             (q->op->flags & KVS_OP_2D) != 0,
+                             (q->op->flags & KVS_OP_PAGEABLE) != 0);
+}
+
 void sim_copy_enqueue(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    struct sim_engine *engine = sim_engine_of(sim, q);
-    if (sim_head_bytes(q) <= 0.0) {
+    struct sim_engine *engine = sim_engine_of(q);
+    q->bytes = sim_head_bytes(q);
+    if (q->bytes <= 0.0) {
         sim_run_until(sim, queue, sim->now_ps);
         return;
     }
-    /* measured for host-to-device copies alone */
-    if (q->bypasses && engine->running != SIM_NONE && !(q->op->flags & KVS_OP_D2H) &&
-        kvs_copy_bypasses(&sim->machine->devices[q->device].engines, (uint64_t)sim_head_bytes(q),
-                          (q->op->flags & KVS_OP_2D) != 0, (q->op->flags & KVS_OP_PAGEABLE) != 0)) {
+    if (engine_is_bypassed(sim, q, engine)) {
         sim_total_bytes(sim, q);
         sim_run_until(sim, queue, sim->now_ps + sim->devices[q->device].bypass_ps);
         return;
@@ -25,8 +33,6 @@ void sim_copy_enqueue(struct sim *sim, uint32_t queue)
 
 static uint32_t engine_choose(const struct sim *sim, const struct sim_engine *engine)
 {
-    if (engine->n_waiting == 1)
-        return 0;
     struct kvs_arbiter_candidate candidates[SIM_MAX_CANDIDATES];
     for (uint32_t i = 0; i < engine->n_waiting; i++) {
         const struct sim_queue *q = &sim->queues[engine->waiting[i]];
@@ -47,13 +53,12 @@ static uint32_t engine_reserve(const struct sim *sim, const struct sim_engine *e
                                uint32_t instead)
 {
     const struct sim_queue *rival = &sim->queues[instead];
-    if (sim->machine->devices[engine->device].engines.first_turn != KVS_FIRST_TURN_CHAINED ||
-        !engine->is_first || engine->end_ps != sim->now_ps || instead == engine->current)
+    if (!engine->is_first || engine->end_ps != sim->now_ps || instead == engine->current)
         return SIM_NONE;
     for (uint32_t i = 1; i < sim->n_queues; i++) {
         const struct sim_queue *q = &sim->queues[i];
         if (q->device == engine->device && q->head == SIM_HEAD_DELAYED &&
-            q->op->cls == SIM_ENGINE_COPY && sim_engine_of(sim, q) == engine &&
+            q->op->cls == SIM_ENGINE_COPY && sim_engine_of(q) == engine &&
             sim_head_issue_ps(q) < sim_head_issue_ps(rival))
             return i;
     }
@@ -69,8 +74,8 @@ static uint32_t engine_pick(struct sim *sim, struct sim_engine *engine)
                 return i;
         return SIM_NONE;
     }
-    uint32_t chosen = engine->n_waiting > 0 ? engine_choose(sim, engine) : SIM_NONE;
-    if (chosen != SIM_NONE) {
+    uint32_t chosen = engine->n_waiting > 1 ? engine_choose(sim, engine) : 0;
+    if (KVS_UNLIKELY(engine->may_hold)) {
         engine->reserved = engine_reserve(sim, engine, engine->waiting[chosen]);
         if (engine->reserved != SIM_NONE)
             return SIM_NONE;
@@ -83,7 +88,6 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     struct sim_queue *q = &sim->queues[queue];
     const struct sim_device *device = &sim->devices[engine->device];
     kvs_dir dir = sim_op_dir(q->op);
-    double bytes = sim_head_bytes(q);
     bool is_behind = engine->end_ps == sim->now_ps;
     kvs_time overhead =
         device->latency_ps + (is_behind ? device->next_overhead_ps : device->first_overhead_ps);
@@ -99,7 +103,7 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     sim_total_bytes(sim, q);
     engine->flow = device->flow[dir];
     if (engine->flow != SIM_NONE) {
-        sim->flows[engine->flow].left_bytes = bytes;
+        sim->flows[engine->flow].left_bytes = q->bytes;
         sim->flows[engine->flow].share.limit_Bps = (double)KVS_PS_PER_S / q->op->ps_per_byte;
         q->head = SIM_HEAD_OVERHEAD;
         sim_set_event(sim, queue, sim->now_ps + overhead);
@@ -108,7 +112,7 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     q->head = SIM_HEAD_RUNNING;
     sim_set_event(sim, queue,
                   sim->now_ps + overhead +
-                      sim_ps_up(bytes * q->op->ps_per_byte));
+                      sim_ps_up(q->bytes * q->op->ps_per_byte));
     sim_engine_set_pace(sim, engine, q->op->ps_per_byte);
 }
 
@@ -116,7 +120,7 @@ void sim_engine_look(struct sim *sim, struct sim_engine *engine)
 {
     if (engine->running != SIM_NONE)
         return;
-    uint32_t chosen = engine_pick(sim, engine);
+    uint32_t chosen = engine->n_waiting > 0 ? engine_pick(sim, engine) : SIM_NONE;
     if (chosen == SIM_NONE) {
         sim_engine_set_pace(sim, engine, 0.0);
         return;
@@ -131,11 +135,12 @@ void sim_engine_look(struct sim *sim, struct sim_engine *engine)
 void sim_copy_end(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    struct sim_engine *engine = sim_engine_of(sim, q);
-    struct kvs_device_totals *totals = &sim->run->devices[q->device];
+    struct sim_engine *engine = sim_engine_of(q);
+    struct kvs_device_totals *totals = engine->totals;
     kvs_dir dir = sim_op_dir(q->op);
-    totals->engine_ps[dir] += sim->now_ps - engine->start_ps;
-    totals->moving_ps[dir] += sim->now_ps - engine->start_ps - engine->overhead_ps;
+    kvs_time busy = sim->now_ps - engine->start_ps;
+    totals->engine_ps[dir] += busy;
+    totals->moving_ps[dir] += busy - engine->overhead_ps;
     if (engine->flow != SIM_NONE)
         sim_flow_stop(sim, engine);
     engine->running = SIM_NONE;

@@ -9,8 +9,19 @@
 #define EXEC_MAX_ROUNDS       8
 #define EXEC_FACTOR_TOLERANCE 2e-4 /* of compute time */
 
-static kvs_status sim_stuck(const struct sim *sim)
+/* Nothing moves any more: well if everything ended. */
+static kvs_status sim_end(const struct sim *sim)
 {
+    for (uint32_t i = 1; sim->host.is_done && i < sim->n_queues; i++) {
+        const struct sim_queue *q = &sim->queues[i];
+        if (q->n_done != q->n_issued)
+            return kvs_error_set(sim->err, KVS_EPLAN,
+                                 "plan: %s never goes on: op %u of token %u waits in vain",
+                                 sim->plan->queues.items[i].name, q->order[q->head_index],
+                                 sim->segments[q->segment].first_token + q->head_token);
+    }
+    if (sim->host.is_done)
+        return KVS_OK;
     const struct kvs_op *op =
         &sim->segments[sim->host.segment].plan->ops.items[sim->host.index];
     return kvs_error_set(sim->err, KVS_EPLAN,
@@ -51,7 +62,7 @@ static kvs_status sim_loop(struct sim *sim)
         else if (event != KVS_NEVER)
             sim_fire(sim);
         else
-            return sim->host.is_done ? KVS_OK : sim_stuck(sim);
+            return sim_end(sim);
         if (sim->n_dirty_queues + sim->n_dirty_engines > 0)
             sim_settle(sim);
         if (sim->firing != SIM_NONE) {
@@ -103,7 +114,9 @@ static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_ca
     KVS_TRY_GOTO(sim_bind(&sim), out);
     KVS_TRY_GOTO(sim_repeat_create(&sim), out);
     KVS_TRY_GOTO(sim_loop(&sim), out);
-    run->total_ps = sim.host.now_ps + sim.skipped_ps;
+    /* a plan by hand may leave the devices at work */
+    kvs_time end_ps = sim.now_ps > sim.host.now_ps ? sim.now_ps : sim.host.now_ps;
+    run->total_ps = end_ps + sim.skipped_ps;
     sim_total_links(&sim);
 out:
     sim_repeat_destroy(&sim);

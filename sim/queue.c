@@ -3,17 +3,35 @@
 
 /* ---- becoming ready --------------------------------------------------------------------- */
 
+/* The operation a dependency names, in the segment of the instance it names. */
+static struct sim_op *queue_dep_op(const struct sim *sim, const struct sim_queue *q,
+                                   const struct kvs_dep *dep)
+{
+    uint32_t segment = q->segment, token = q->head_token, back = dep->distance;
+    while (KVS_UNLIKELY(back > token) && segment > sim->group_first) {
+        back -= token;
+        token = sim->segments[--segment].n_tokens;
+    }
+    return &sim->segments[segment].ops[dep->op];
+}
+
 /* Registers the queue with the first dependency that is not met; false when all are. */
 static bool queue_is_blocked(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    struct sim_segment *s = &sim->segments[q->segment];
-    const struct kvs_dep *deps = s->deps + q->op->first_dep;
+    const struct kvs_dep *deps = sim->segments[q->segment].deps + q->op->first_dep;
     for (; q->next_dep < q->op->n_dep; q->next_dep++) {
         const struct kvs_dep *dep = &deps[q->next_dep];
-        struct sim_op *on = &s->ops[dep->op];
-        if (sim_dep_is_met(sim, q->segment, q->head_token, dep)) {
-            kvs_time seen = on->done_ps < 0 ? 0 : on->done_ps + sim->hop_ps;
+        struct sim_op *on = queue_dep_op(sim, q, dep);
+        const struct sim_queue *other = &sim->queues[on->queue];
+        uint64_t instance;
+        if (on->queue == KVS_HOST_QUEUE ||
+            !sim_dep_instance(sim, q->segment, q->head_token, dep, &instance))
+            continue; /* over when this was issued */
+        if (other->n_done > instance) {
+            /* done_ps is the latest instance's; of an older one the hop is over */
+            bool is_latest = other->n_done - instance <= other->n_order;
+            kvs_time seen = is_latest && on->queue != queue ? on->done_ps + sim->hop_ps : 0;
             q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
             continue;
         }
@@ -32,7 +50,7 @@ static void queue_account_ring_wait(struct sim *sim, struct sim_queue *q)
 {
     if (q->op->tag != KVS_TAG_DELIVER)
         return;
-    const struct sim_engine *engine = sim_engine_of(sim, q);
+    const struct sim_engine *engine = sim_engine_of(q);
     kvs_time since = engine->end_ps > q->blocked_since_ps ? engine->end_ps : q->blocked_since_ps;
     if (engine->running == SIM_NONE && sim->now_ps > since)
         sim->run->devices[q->device].ring_wait_ps += sim->now_ps - since;
@@ -93,7 +111,7 @@ static void queue_look(struct sim *sim, uint32_t queue)
 
 void sim_settle(struct sim *sim)
 {
-    while (sim->n_dirty_queues > 0 || sim->n_dirty_engines > 0) {
+    do {
         for (uint32_t i = 0; i < sim->n_dirty_queues; i++) {
             uint32_t queue = sim->dirty_queues[i];
             sim->queues[queue].is_dirty = false;
@@ -106,7 +124,7 @@ void sim_settle(struct sim *sim)
             sim_engine_look(sim, engine);
         }
         sim->n_dirty_engines = 0;
-    }
+    } while (sim->n_dirty_queues > 0);
 }
 
 /* ---- issuing ---------------------------------------------------------------------------- */
@@ -245,7 +263,7 @@ void sim_queue_event(struct sim *sim, uint32_t queue)
         return;
     case SIM_HEAD_OVERHEAD:
         q->head = SIM_HEAD_RUNNING;
-        sim_flow_start(sim, sim_engine_of(sim, q));
+        sim_flow_start(sim, sim_engine_of(q));
         return;
     case SIM_HEAD_NONE:
     case SIM_HEAD_BLOCKED:

@@ -90,6 +90,8 @@ struct sim_queue {
     bool bypasses; /* the head was issued on an idle queue and may skip the engine */
     bool is_on_engine;
     bool is_dirty;
+    struct sim_engine *engine[KVS_N_DIRS]; /* of its device */
+    double bytes; /* of the head, when it is a copy */
     const uint32_t *order; /* operations of this queue per period, [n_order] */
     uint32_t n_order;
     uint32_t head_index; /* n_done mod n_order */
@@ -111,11 +113,14 @@ struct sim_queue {
 };
 
 struct sim_engine {
+    uint32_t id;
     uint32_t device;
+    struct kvs_device_totals *totals;
     kvs_dir dir;
     uint32_t running;  /* queue, or SIM_NONE */
     uint32_t current;  /* queue served last */
     uint32_t reserved; /* queue that it waits for, SIM_NONE: none */
+    bool may_hold;     /* the machine's first turn is the chained one */
     bool is_first;     /* still on the stream that it began with after being idle */
     bool is_dirty;
     kvs_time end_ps;   /* of the last copy */
@@ -319,7 +324,7 @@ static inline double sim_head_bytes(const struct sim_queue *q)
 }
 static inline kvs_dir sim_op_dir(const struct sim_op *op)
 {
-    return op->flags & KVS_OP_D2H ? KVS_D2H : KVS_H2D;
+    return (kvs_dir)((op->flags & KVS_OP_D2H) != 0);
 }
 /* The head's bytes are on their way, by an engine, past it, or by a kernel. */
 static inline void sim_total_bytes(struct sim *sim, const struct sim_queue *q)
@@ -328,9 +333,9 @@ static inline void sim_total_bytes(struct sim *sim, const struct sim_queue *q)
     totals->moved_bytes[sim_op_dir(q->op)] += (uint64_t)sim_head_bytes(q);
     totals->tag_bytes[q->op->tag] += (uint64_t)sim_head_bytes(q);
 }
-static inline struct sim_engine *sim_engine_of(const struct sim *sim, const struct sim_queue *q)
+static inline struct sim_engine *sim_engine_of(const struct sim_queue *q)
 {
-    return &sim->engines[sim->devices[q->device].engine[sim_op_dir(q->op)]];
+    return q->engine[sim_op_dir(q->op)];
 }
 static inline void sim_mark_queue(struct sim *sim, uint32_t queue)
 {
@@ -344,7 +349,7 @@ static inline void sim_mark_engine(struct sim *sim, struct sim_engine *engine)
     if (engine->is_dirty)
         return;
     engine->is_dirty = true;
-    sim->dirty_engines[sim->n_dirty_engines++] = (uint32_t)(engine - sim->engines);
+    sim->dirty_engines[sim->n_dirty_engines++] = engine->id;
 }
 /* x >= 0, rounded up; ceil() without the call. */
 static inline kvs_time sim_ps_up(double x)

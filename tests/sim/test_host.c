@@ -231,6 +231,17 @@ static void test_stuck(void **state)
                      KVS_EPLAN);
     assert_non_null(strstr(err.text, "op 1 (wait boundary)"));
     toy.run = (struct kvs_run){0};
+
+    toy_new_plan(&toy); /* the same with nobody waiting: the host ends, the device does not */
+    toy_segment(&toy, 1, false);
+    k = toy_queue(&toy, 0, "k");
+    toy_copy(&toy, toy_queue(&toy, 0, "a"), 500, 0);
+    toy_dep(&toy, 0, 0);
+    toy_compute(&toy, k, 1000, 1);
+    assert_int_equal(kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &err),
+                     KVS_EPLAN);
+    assert_non_null(strstr(err.text, "a never goes on: op 0 of token 0"));
+    toy.run = (struct kvs_run){0};
     toy_fini(&toy);
 }
 

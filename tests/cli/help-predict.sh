@@ -1,0 +1,3 @@
+"$KVSIM" predict -h
+echo =====
+"$KVSIM" predict --help

@@ -1,0 +1,1 @@
+"$KVSIM" predict --machine ./no-such-box.yaml

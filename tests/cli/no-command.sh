@@ -1,0 +1,2 @@
+# Without a command: the help, on stderr.
+"$KVSIM"

@@ -1,0 +1,1 @@
+cd "$KVS_TMP" && "$KVSIM" plot x4-bound

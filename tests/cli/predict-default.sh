@@ -1,0 +1,2 @@
+# The whole answer of the default experiment.
+"$KVSIM" predict

@@ -1,0 +1,1 @@
+"$KVSIM" predict --dpeth 4096

@@ -1,0 +1,1 @@
+"$KVSIM" predict --machine rtx4O70

@@ -1,0 +1,1 @@
+"$KVSIM" predict -m qwen3.8-27

@@ -1,0 +1,1 @@
+"$KVSIM" predict --policy ordered,pipelined+per-slots
