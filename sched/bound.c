@@ -13,6 +13,8 @@ struct bound_sum {
     const struct kvs_graph *graph;
     double *link_s;    /* [2 n_links]: h2d and d2h seconds of one token */
     double *compute_s; /* [n_devices] */
+    struct kvs_compute_cost *costs; /* [n_devices] */
+    double n_tokens;   /* that the step at hand stands for */
     double memory_s;   /* host memory, all DMA */
     double chain_s;
 };
@@ -39,10 +41,11 @@ static void bound_add_window(struct bound_sum *b, uint32_t s, uint32_t d, uint32
         if (m->links[l].mode == KVS_LINK_UNLIMITED)
             continue;
         bool is_own = (uint32_t)l == m->devices[d].link;
-        b->link_s[2 * l] += bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
+        b->link_s[2 * l] +=
+            b->n_tokens * bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
     }
     if (m->host.memory_rate.value > 0.0)
-        b->memory_s += bytes / m->host.memory_rate.value;
+        b->memory_s += b->n_tokens * bytes / m->host.memory_rate.value;
 }
 
 static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *piece, uint32_t d,
@@ -51,8 +54,6 @@ static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *p
     const struct kvs_case *c = b->c;
     const struct kvs_workload *w = &c->workload;
     double share = piece->device < 0 ? kvs_case_share(c, d) : 1.0;
-    struct kvs_compute_cost cost = kvs_compute_cost_of(&c->machine->devices[d], c->llm, w->type_k,
-                                                       w->type_v, kvs_case_share(c, d));
     struct kvs_llm_layer full = {.kind = KVS_LAYER_FULL};
     double kv = share * kvs_case_n_streams(c) *
                 ((double)piece->resident_bytes_per_row *
@@ -61,7 +62,7 @@ static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *p
     if (piece->stage != KVS_NO_STAGE)
         kv += bound_stage_bytes(c, &b->graph->stages.items[piece->stage], d, step);
     uint32_t n_queries = w->is_unified ? w->n_parallel * w->n_rows : w->n_rows;
-    return kvs_compute_s(&cost, (uint64_t)((double)piece->params * share), (uint64_t)kv, n_queries) +
+    return kvs_compute_s(&b->costs[d], (uint64_t)((double)piece->params * share), (uint64_t)kv, n_queries) +
            piece->n_kernels * c->machine->devices[d].kernel_gap.value;
 }
 
@@ -75,10 +76,10 @@ static void bound_add_piece(struct bound_sum *b, const struct kvs_piece *piece, 
         if (piece->device >= 0 && (uint32_t)piece->device != d)
             continue;
         double seconds = bound_piece_s(b, piece, d, step);
-        b->compute_s[d] += seconds + reduce;
+        b->compute_s[d] += b->n_tokens * (seconds + reduce);
         longest = seconds > longest ? seconds : longest;
     }
-    b->chain_s += longest + reduce;
+    b->chain_s += b->n_tokens * (longest + reduce);
 }
 
 static void bound_add_step(struct bound_sum *b, uint32_t step)
@@ -92,8 +93,8 @@ static void bound_add_step(struct bound_sum *b, uint32_t step)
     for (size_t p = 0; p < g->pieces.n; p++)
         bound_add_piece(b, &g->pieces.items[p], step);
     for (uint32_t d = 0; d < g->n_devices; d++)
-        b->compute_s[d] += sample;
-    b->chain_s += sample;
+        b->compute_s[d] += b->n_tokens * sample;
+    b->chain_s += b->n_tokens * sample;
 }
 
 static void bound_take(struct kvs_bound *out, kvs_bound_term term, double seconds, const char *name)
@@ -128,30 +129,42 @@ static void bound_largest(const struct bound_sum *b, double n, struct kvs_bound 
     bound_take(out, KVS_BOUND_CHAIN, b->chain_s / n, "compute chain");
 }
 
+static void bound_all_steps(struct bound_sum *b, struct kvs_bound *out)
+{
+    const struct kvs_case *c = b->c;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        b->costs[d] = kvs_compute_cost_of(&c->machine->devices[d], c->llm, c->workload.type_k,
+                                          c->workload.type_v, kvs_case_share(c, d));
+    for (uint32_t step = 0; step < c->workload.n_gen;) {
+        /* windows are the same within a run of steps: one of them stands for all */
+        uint32_t n = kvs_case_steps_with_same_window(c, step);
+        b->n_tokens = n;
+        bound_add_step(b, step);
+        step += n;
+    }
+    bound_largest(b, c->workload.n_gen, out);
+}
+
 kvs_status kvs_bound_of(const struct kvs_case *c, struct kvs_bound *out, struct kvs_error *err)
 {
     struct kvs_graph *graph;
-    void *memory;
+    void *sums = NULL, *costs = NULL;
     KVS_TRY(kvs_case_check(c, err));
     KVS_TRY(kvs_graph_create(c, &graph, err));
     size_t n_links = 2 * (size_t)c->machine->n_links;
-    kvs_status status =
-        kvs_mem_alloc(n_links + graph->n_devices, sizeof(double), &memory, err);
+    kvs_status status = kvs_mem_alloc(n_links + graph->n_devices, sizeof(double), &sums, err);
+    if (status == KVS_OK)
+        status = kvs_mem_alloc(graph->n_devices, sizeof(struct kvs_compute_cost), &costs, err);
     if (status == KVS_OK) {
-        struct bound_sum b = {
-            .c = c, .graph = graph, .link_s = memory, .compute_s = (double *)memory + n_links};
-        uint32_t n_tokens = 0;
-        /* windows are the same within a run of steps: one of them stands for all */
-        for (uint32_t step = 0; step < c->workload.n_gen;) {
-            uint32_t n = kvs_case_steps_with_same_window(c, step);
-            for (uint32_t i = 0; i < n; i++)
-                bound_add_step(&b, step);
-            n_tokens += n;
-            step += n;
-        }
-        bound_largest(&b, n_tokens, out);
-        kvs_mem_free(memory);
+        struct bound_sum b = {.c = c,
+                              .graph = graph,
+                              .link_s = sums,
+                              .compute_s = (double *)sums + n_links,
+                              .costs = costs};
+        bound_all_steps(&b, out);
     }
+    kvs_mem_free(sums);
+    kvs_mem_free(costs);
     kvs_graph_destroy(graph);
     return status;
 }

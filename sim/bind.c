@@ -261,8 +261,17 @@ static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token
                                     .period = plan->period,
                                     .first_token = first_token,
                                     .is_steady = bind_is_steady(plan)};
+    for (size_t i = 0; i < plan->deps.n; i++)
+        if (plan->deps.items[i].distance > segment->longest_distance)
+            segment->longest_distance = plan->deps.items[i].distance;
     for (size_t i = 0; i < plan->ops.n; i++)
         KVS_TRY(bind_op(sim, plan, &plan->ops.items[i], &segment->ops[i]));
+    bool runs_on = s + 1 < sim->n_segments && !plan[1].has_barrier;
+    if (runs_on && plan->n_tokens % plan->period != 0)
+        return kvs_error_set(sim->err, KVS_EUNSUPPORTED,
+                             "plan: segment %u runs on into the next one after %u tokens, which "
+                             "must be whole periods of %u",
+                             s, plan->n_tokens, plan->period);
     return bind_check_groups(sim, plan);
 }
 

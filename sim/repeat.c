@@ -56,6 +56,13 @@ static void repeat_put(struct sim *sim, struct repeat_state *state, int64_t word
         sim->status = KVS_ARRAY_PUSH(&state->words, word, sim->err);
 }
 
+static int64_t repeat_bits(double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* Devices, collectives half arrived, flows, and ends so recent that their hop is not over. */
 static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
 {
@@ -68,14 +75,35 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
     for (uint32_t g = 0; g < sim->n_groups; g++)
         repeat_put(sim, state, sim->groups[g].n_arrived);
     for (uint32_t f = 0; f < sim->n_flows; f++) {
-        int64_t left;
-        memcpy(&left, &sim->flows[f].left_bytes, sizeof left);
-        repeat_put(sim, state, sim->flows[f].is_moving ? left : 0);
+        const struct sim_flow *flow = &sim->flows[f];
+        repeat_put(sim, state, flow->is_moving ? repeat_bits(flow->left_bytes) : 0);
+        repeat_put(sim, state, flow->is_moving ? flow->updated_ps - now : 0);
     }
     const struct sim_segment *segment = &sim->segments[sim->host.segment];
     for (size_t i = 0; i < segment->n_ops; i++) {
         kvs_time done = segment->ops[i].done_ps;
-        repeat_put(sim, state, done >= 0 && done + sim->hop_ps > now ? done - now : 1);
+        repeat_put(sim, state, done >= 0 && done + sim->hop_ps > sim->now_ps ? done - now : 1);
+    }
+}
+
+/* How far a head has come that runs, and since when one is held back. */
+static void repeat_capture_head(struct sim *sim, const struct sim_queue *q,
+                                struct repeat_state *state)
+{
+    kvs_time now = sim->host.now_ps;
+    if (q->head == SIM_HEAD_RUNNING || q->head == SIM_HEAD_OVERHEAD || q->head == SIM_HEAD_TRIP)
+        repeat_put(sim, state, q->start_ps - now);
+    if (q->head == SIM_HEAD_RUNNING && q->op->cls == SIM_HEAVY) {
+        repeat_put(sim, state, repeat_bits(q->left_ps));
+        repeat_put(sim, state, q->updated_ps - now);
+        repeat_put(sim, state, q->floor_ps > now ? q->floor_ps - now : 0);
+        repeat_put(sim, state, q->is_early);
+    }
+    if (q->head == SIM_HEAD_BLOCKED && q->op->tag == KVS_TAG_DELIVER) {
+        const struct sim_engine *engine = sim_engine_of(q);
+        kvs_time since =
+            engine->end_ps > q->blocked_since_ps ? engine->end_ps : q->blocked_since_ps;
+        repeat_put(sim, state, since - now);
     }
 }
 
@@ -83,6 +111,7 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
 static void repeat_capture(struct sim *sim, struct repeat_state *state)
 {
     state->words.n = 0;
+    repeat_put(sim, state, sim->now_ps - sim->host.now_ps);
     for (uint32_t i = 1; i < sim->n_queues; i++) {
         const struct sim_queue *q = &sim->queues[i];
         repeat_put(sim, state, (int64_t)(q->n_issued - q->n_done));
@@ -95,17 +124,19 @@ static void repeat_capture(struct sim *sim, struct repeat_state *state)
         repeat_put(sim, state, q->ready_ps - sim->host.now_ps);
         repeat_put(sim, state, q->next_dep);
         repeat_put(sim, state, q->trips_left);
-        int64_t left;
-        memcpy(&left, &q->left_ps, sizeof left);
-        repeat_put(sim, state, q->head == SIM_HEAD_RUNNING ? left : 0);
+        repeat_put(sim, state, q->bypasses);
+        repeat_capture_head(sim, q, state);
         for (uint64_t k = q->n_done; k < q->n_issued; k++)
             repeat_put(sim, state, q->issue_ps[k & q->issue_mask] - sim->host.now_ps);
     }
     for (uint32_t e = 0; e < sim->n_engines; e++) {
         const struct sim_engine *engine = &sim->engines[e];
         repeat_put(sim, state, engine->running);
-        repeat_put(sim, state, engine->end_ps == sim->host.now_ps);
-        repeat_put(sim, state, engine->running == SIM_NONE ? 0 : engine->current);
+        bool is_recent = engine->running != SIM_NONE || engine->end_ps == sim->now_ps;
+        repeat_put(sim, state, engine->end_ps == sim->now_ps);
+        repeat_put(sim, state, is_recent ? engine->current : 0);
+        repeat_put(sim, state, is_recent && engine->is_first);
+        repeat_put(sim, state, engine->reserved);
         repeat_put(sim, state, engine->n_waiting);
         for (uint32_t i = 0; i < engine->n_waiting; i++)
             repeat_put(sim, state, engine->waiting[i]);
@@ -188,6 +219,24 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
         repeat_shift_queue(&sim->queues[q], n_skipped, segment->plan->period);
 }
 
+/*
+ * Does everything under way belong to tokens whose dependencies all reach back into this segment?
+ * Before that some count as complete, and a later token that looks the same may have to wait.
+ */
+static bool repeat_is_warm(const struct sim *sim)
+{
+    const struct sim_segment *segment = &sim->segments[sim->host.segment];
+    if (sim->host.token < segment->longest_distance)
+        return false;
+    for (uint32_t i = 1; i < sim->n_queues; i++) {
+        const struct sim_queue *q = &sim->queues[i];
+        if (q->n_issued != q->n_done && (q->segment != sim->host.segment ||
+                                         q->head_token < segment->longest_distance))
+            return false;
+    }
+    return true;
+}
+
 void sim_repeat_token(struct sim *sim)
 {
     struct sim_repeat *r = sim->repeat;
@@ -200,7 +249,7 @@ void sim_repeat_token(struct sim *sim)
         r->is_settled = false;
     }
     uint32_t token = segment->first_token + sim->host.token;
-    if (r->is_settled || sim->host.token % segment->plan->period != 0)
+    if (r->is_settled || sim->host.token % segment->plan->period != 0 || !repeat_is_warm(sim))
         return;
     struct repeat_state *now = &r->history[r->n % REPEAT_HISTORY];
     now->token = token;

@@ -76,6 +76,7 @@ struct sim_segment {
     uint32_t n_tokens;
     uint32_t period;
     uint32_t first_token;
+    uint32_t longest_distance; /* of its dependencies, tokens */
     bool is_steady; /* no size depends on the token */
 };
 

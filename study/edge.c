@@ -128,18 +128,51 @@ static void edge_kinds(const struct kvs_plan *plan, bool *has_deliveries, bool *
     }
 }
 
+/* The first tokens of every segment: the operations are borrowed, the list of segments is not. */
+static kvs_status edge_shorten(const struct kvs_plan *plan, struct kvs_plan *out,
+                               struct kvs_error *err)
+{
+    void *segments;
+    KVS_TRY(kvs_mem_alloc(plan->segments.n, sizeof *plan->segments.items, &segments, err));
+    memcpy(segments, plan->segments.items, plan->segments.n * sizeof *plan->segments.items);
+    *out = *plan;
+    out->segments.items = segments;
+    for (size_t s = 0; s < out->segments.n; s++) {
+        struct kvs_segment *segment = &out->segments.items[s];
+        uint32_t n = KVS_EDGE_TOKENS * segment->period;
+        if (segment->n_tokens > n)
+            segment->n_tokens = n;
+    }
+    return KVS_OK;
+}
+
+static kvs_status edge_neighbours(const struct kvs_case *c, const struct kvs_plan *plan,
+                                  const struct kvs_exec_ops *exec, bool has_chains,
+                                  double *out_base_ms, struct kvs_edge *out, struct kvs_error *err)
+{
+    KVS_TRY(edge_run(c, c->machine, plan, exec, out_base_ms, err));
+    KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 - KVS_EDGE_STEP,
+                       "with deliveries 5% slower", out, err));
+    KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 + KVS_EDGE_STEP,
+                       "with deliveries 5% faster", out, err));
+    return has_chains ? edge_first_turn(c, plan, exec, *out_base_ms, out, err) : KVS_OK;
+}
+
 kvs_status kvs_find_edge(const struct kvs_case *c, const struct kvs_plan *plan,
                          const struct kvs_exec_ops *exec, double token_ms, struct kvs_edge *out,
                          struct kvs_error *err)
 {
     bool has_deliveries, has_chains;
+    struct kvs_plan brief;
+    double base_ms = 0.0;
     *out = (struct kvs_edge){0};
     edge_kinds(plan, &has_deliveries, &has_chains);
     if (!has_deliveries)
         return KVS_OK;
-    KVS_TRY(edge_links(c, plan, exec, token_ms, 1.0 - KVS_EDGE_STEP, "with deliveries 5% slower",
-                       out, err));
-    KVS_TRY(edge_links(c, plan, exec, token_ms, 1.0 + KVS_EDGE_STEP, "with deliveries 5% faster",
-                       out, err));
-    return has_chains ? edge_first_turn(c, plan, exec, token_ms, out, err) : KVS_OK;
+    KVS_TRY(edge_shorten(plan, &brief, err));
+    kvs_status status = edge_neighbours(c, &brief, exec, has_chains, &base_ms, out, err);
+    kvs_mem_free(brief.segments.items);
+    if (out->is_edge)
+        out->other_ms *= token_ms / base_ms; /* from a few tokens to all of them */
+    return status;
 }
