@@ -33,7 +33,7 @@ static const struct kvs_machine_field card_fields[] = {
 static const struct kvs_machine_field engine_fields[] = {
     {"commit_lead", offsetof(struct kvs_engines, commit_lead), KVS_UNIT_TIME, 0,
      KVS_MACHINE_MAX_S, 10e-6, 5e-6, 25e-6,
-     "20 to 25 us from the host's call on an H200; its ladder of schedules fits with 10 us"},
+     "20 to 25 us on the host's clock on an H200, which saw the end 10 to 12 us late"},
     {"bypass_bytes", offsetof(struct kvs_engines, bypass_bytes), KVS_UNIT_BYTES, 0,
      KVS_MACHINE_MAX_BYTES, 24576, 24576, 24576,
      "24 KiB bypass the engine of an H200, 28 KiB do not"},

@@ -1,6 +1,6 @@
 /* Test helper: machines and models of the catalogue, published tables, one prediction. */
-#ifndef KVS_TESTS_STUDY_CASE_H
-#define KVS_TESTS_STUDY_CASE_H
+#ifndef KVS_TESTS_STUDY_STUDY_CASE_H
+#define KVS_TESTS_STUDY_STUDY_CASE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

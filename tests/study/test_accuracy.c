@@ -2,7 +2,7 @@
  * Predictions against measured rows. Machine files are fitted on ordered, resident and probe rows
  * alone (test_fits.c), so every pipelined row here is a prediction.
  */
-#include "study_case.h"
+#include "tests/study/study_case.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * The fitted figures of the machine files, recomputed from the tables. Only ordered, resident and
  * probe rows are read here: the builds' pipelined rows play no part.
  */
-#include "study_case.h"
+#include "tests/study/study_case.h"
 
 #include <math.h>
 
