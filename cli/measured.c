@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/session.h"
+#include "cli/job.h"
 
 /* Where a path of an experiment may start: here, at the catalogue, or near the experiment's
  * file (its folder, or the root above experiments/NAME). */
-static kvs_status measured_try(struct kvs_session *s, const char *folder, size_t n_folder,
+static kvs_status measured_try(struct kvs_job *s, const char *folder, size_t n_folder,
                                const char *between, struct kvs_error *err)
 {
     struct kvs_text path = {0};
@@ -20,28 +20,28 @@ static kvs_status measured_try(struct kvs_session *s, const char *folder, size_t
     return status;
 }
 
-kvs_status kvs_measured_load(struct kvs_session *session, struct kvs_catalogue *catalogue,
+kvs_status kvs_measured_load(struct kvs_job *job, struct kvs_catalogue *catalogue,
                              const struct kvs_console *console, struct kvs_error *err)
 {
     const char *dir = catalogue->dir;
-    const char *slash = strrchr(session->file, '/');
-    size_t n_folder = slash != NULL ? (size_t)(slash - session->file) + 1 : 0;
-    if (session->experiment.measured == NULL)
+    const char *slash = strrchr(job->file, '/');
+    size_t n_folder = slash != NULL ? (size_t)(slash - job->file) + 1 : 0;
+    if (job->experiment.measured == NULL)
         return KVS_OK;
-    kvs_status status = measured_try(session, "", 0, "", err);
+    kvs_status status = measured_try(job, "", 0, "", err);
     if (status == KVS_ENOTFOUND && dir != NULL)
-        status = measured_try(session, dir, strlen(dir), "/", err);
-    if (status == KVS_ENOTFOUND && session->file[0] != '\0')
-        status = measured_try(session, session->file, n_folder, "", err);
-    if (status == KVS_ENOTFOUND && session->file[0] != '\0')
-        status = measured_try(session, session->file, n_folder, "../../", err);
+        status = measured_try(job, dir, strlen(dir), "/", err);
+    if (status == KVS_ENOTFOUND && job->file[0] != '\0')
+        status = measured_try(job, job->file, n_folder, "", err);
+    if (status == KVS_ENOTFOUND && job->file[0] != '\0')
+        status = measured_try(job, job->file, n_folder, "../../", err);
     if (status != KVS_ENOTFOUND)
         return status;
     kvs_console_warn(
         console,
         "%s is not here, so no measured figures are shown; run from the folder that "
         "has it",
-        session->experiment.measured);
+        job->experiment.measured);
     return KVS_OK;
 }
 

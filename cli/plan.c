@@ -1,5 +1,5 @@
 /* kvsim plan: the plan of one configuration under one policy, as JSON Lines on stdout. */
-#include "cli/session.h"
+#include "cli/job.h"
 #include "cli/settings.h"
 #include "formats/plan_lines.h"
 #include "sched/plan_check.h"
@@ -26,7 +26,7 @@ static const struct kvs_options_spec spec = {
     .n_groups = KVS_COUNT_OF(groups),
     .examples = examples};
 
-static kvs_status plan_write(const struct kvs_session *s, struct kvs_error *err)
+static kvs_status plan_write(const struct kvs_job *s, struct kvs_error *err)
 {
     const struct kvs_arm *arm = &s->experiment.arms.items[0];
     struct kvs_configuration configuration;
@@ -51,7 +51,7 @@ int kvs_command_plan(int argc, const char *const *argv)
     struct kvs_options *options;
     struct kvs_error err = {0};
     struct kvs_diags diags;
-    struct kvs_session s = {0};
+    struct kvs_job s = {0};
     int code;
     size_t n;
     if (!kvs_command_parse(&spec, argc, argv, &options, &code))
@@ -60,16 +60,16 @@ int kvs_command_plan(int argc, const char *const *argv)
     struct kvs_catalogue catalogue = {.dir = kvs_options_str(options, "catalogue")};
     const char *const *names = kvs_options_operands(options, &n);
     kvs_diags_init(&diags);
-    kvs_status status = kvs_session_open(&s, &catalogue, n > 0 ? names[0] : NULL, options,
-                                         &console, &diags, &err);
+    kvs_status status =
+        kvs_job_open(&s, &catalogue, n > 0 ? names[0] : NULL, options, &console, &diags, &err);
     if (status == KVS_OK)
-        status = kvs_session_needs_one(&s, "kvsim plan", &err);
+        status = kvs_job_needs_one(&s, "kvsim plan", &err);
     if (status == KVS_OK) {
-        kvs_session_warn(&s, &console);
+        kvs_job_warn(&s, &console);
         status = plan_write(&s, &err);
     }
     code = status == KVS_OK ? KVS_EXIT_OK : kvs_fail(status, &diags, &err);
-    kvs_session_fini(&s);
+    kvs_job_fini(&s);
     kvs_diags_fini(&diags);
     kvs_catalogue_fini(&catalogue);
     kvs_options_destroy(options);

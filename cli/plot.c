@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "cli/session.h"
+#include "cli/job.h"
 #include "cli/settings.h"
 
 static const struct kvs_option plot_options[] = {
@@ -41,14 +41,14 @@ static const struct kvs_options_spec spec = {
     .examples = examples};
 
 struct plot {
-    struct kvs_session session;
+    struct kvs_job job;
     struct kvs_text folder; /* has plot.gp */
     const char *output;     /* folder of the figures; borrowed */
 };
 
 /* A block per arm and combination of settings other than depth; gnuplot finds it by its name.
  */
-static void plot_block_name(const struct kvs_session *s, const struct kvs_row *row,
+static void plot_block_name(const struct kvs_job *s, const struct kvs_row *row,
                             struct kvs_text *out)
 {
     kvs_text_puts(out, row->arm_name);
@@ -86,7 +86,7 @@ static bool plot_is_same_block(const struct kvs_row *a, const struct kvs_row *b)
            memcmp(a->values, b->values, KVS_SETTING_DEPTH * sizeof a->values[0]) == 0;
 }
 
-static void plot_data(const struct kvs_session *s, const struct kvs_rows *rows,
+static void plot_data(const struct kvs_job *s, const struct kvs_rows *rows,
                       struct kvs_text *out)
 {
     kvs_text_printf(out,
@@ -128,7 +128,7 @@ static kvs_status plot_write_data(const struct plot *p, const struct kvs_rows *r
     if (status == KVS_OK && path.status == KVS_OK)
         status = plot_make_folder(path.data, err);
     kvs_text_puts(&path, "/rows.dat");
-    plot_data(&p->session, rows, &data);
+    plot_data(&p->job, rows, &data);
     if (status == KVS_OK && (path.status != KVS_OK || data.status != KVS_OK))
         status = kvs_error_set(err, KVS_ENOMEM, "out of memory while writing the data");
     if (status == KVS_OK)
@@ -168,7 +168,7 @@ static kvs_status plot_draw(const struct plot *p, struct kvs_error *err)
     struct kvs_text script = {0}, variables = {0};
     kvs_text_printf(&script, "%s/plot.gp", p->folder.data);
     kvs_text_printf(&variables, "data='%s/data/rows.dat'; figure='%s/%s'", p->output, p->output,
-                    p->session.experiment.name);
+                    p->job.experiment.name);
     kvs_status status = script.status != KVS_OK ? script.status : variables.status;
     if (status == KVS_OK) {
         char *const argv[] = {program, flag, variables.data, script.data, NULL};
@@ -185,7 +185,7 @@ static kvs_status plot_draw(const struct plot *p, struct kvs_error *err)
 static kvs_status plot_find_folder(struct plot *p, const struct kvs_catalogue *catalogue,
                                    const char *name, struct kvs_error *err)
 {
-    const char *file = p->session.file;
+    const char *file = p->job.file;
     const char *slash = strrchr(file, '/');
     struct kvs_text script = {0};
     struct stat info;
@@ -215,21 +215,20 @@ static kvs_status plot_run(struct plot *p, const struct kvs_options *options,
 {
     size_t n;
     struct kvs_rows rows = {0};
-    struct kvs_session_run run = {.console = console, .has_edges = true, .has_ranges = true};
+    struct kvs_job_run run = {.console = console, .has_edges = true, .has_ranges = true};
     const char *name = kvs_options_operands(options, &n)[0];
-    KVS_TRY(kvs_session_open(&p->session, catalogue, name, options, console, diags, err));
+    KVS_TRY(kvs_job_open(&p->job, catalogue, name, options, console, diags, err));
     KVS_TRY(plot_find_folder(p, catalogue, name, err));
     p->output = kvs_options_is_given(options, "output") ? kvs_options_str(options, "output")
                                                         : p->folder.data;
-    kvs_session_warn(&p->session, console);
-    kvs_status status = kvs_session_run(&p->session, &run, &rows, err);
+    kvs_job_warn(&p->job, console);
+    kvs_status status = kvs_job_run(&p->job, &run, &rows, err);
     if (status == KVS_OK)
         status = plot_write_data(p, &rows, err);
     if (status == KVS_OK)
         status = plot_draw(p, err);
-    if (status == KVS_OK &&
-        printf("%s/%s.png\n%s/%s.svg\n", p->output, p->session.experiment.name, p->output,
-               p->session.experiment.name) < 0)
+    if (status == KVS_OK && printf("%s/%s.png\n%s/%s.svg\n", p->output, p->job.experiment.name,
+                                   p->output, p->job.experiment.name) < 0)
         status = kvs_error_set(err, KVS_EIO, "cannot write the results");
     KVS_ARRAY_FREE(&rows);
     return status;
@@ -249,7 +248,7 @@ int kvs_command_plot(int argc, const char *const *argv)
     kvs_diags_init(&diags);
     kvs_status status = plot_run(&p, options, &catalogue, &console, &diags, &err);
     code = status == KVS_OK ? KVS_EXIT_OK : kvs_fail(status, &diags, &err);
-    kvs_session_fini(&p.session);
+    kvs_job_fini(&p.job);
     kvs_text_fini(&p.folder);
     kvs_diags_fini(&diags);
     kvs_catalogue_fini(&catalogue);

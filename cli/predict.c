@@ -1,7 +1,7 @@
 /* kvsim predict: experiments or flags in, rows out. */
 #include <string.h>
 
-#include "cli/session.h"
+#include "cli/job.h"
 #include "cli/settings.h"
 #include "formats/perfetto.h"
 #include "formats/plan_lines.h"
@@ -78,12 +78,11 @@ struct predict {
 };
 
 /* The plan's own name stands where an arm's would. */
-static kvs_status predict_use_plan(struct predict *p, struct kvs_session *s,
-                                   struct kvs_error *err)
+static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s, struct kvs_error *err)
 {
     struct kvs_arm arm = {.policy = &kvs_policy_ordered};
     if (kvs_product_n(s->product) != 1)
-        return kvs_session_needs_one(s, "--plan", err);
+        return kvs_job_needs_one(s, "--plan", err);
     (void)snprintf(arm.name, sizeof arm.name, "%s", p->plan->policy);
     if (strcmp(arm.name, kvs_policy_resident.name) == 0)
         arm.policy = &kvs_policy_resident;
@@ -97,7 +96,7 @@ static void predict_name_plan(struct kvs_row *row)
     row->llama_flags[0] = '\0';
 }
 
-static kvs_status predict_trace(const struct kvs_session *s, const struct kvs_plan *plan,
+static kvs_status predict_trace(const struct kvs_job *s, const struct kvs_plan *plan,
                                 const struct kvs_timeline *timeline, const char *path,
                                 struct kvs_error *err)
 {
@@ -111,10 +110,10 @@ static kvs_status predict_trace(const struct kvs_session *s, const struct kvs_pl
     return status;
 }
 
-static kvs_status predict_print(struct predict *p, const struct kvs_session *s,
+static kvs_status predict_print(struct predict *p, const struct kvs_job *s,
                                 const struct kvs_rows *rows, struct kvs_error *err)
 {
-    struct kvs_row_context context = kvs_session_context(s);
+    struct kvs_row_context context = kvs_job_context(s);
     FILE *const streams[] = {stdout, stderr};
     for (size_t i = 0; i < KVS_COUNT_OF(p->writers); i++) {
         kvs_row_write_experiment(&p->writers[i], &context, rows->items, rows->n);
@@ -123,14 +122,13 @@ static kvs_status predict_print(struct predict *p, const struct kvs_session *s,
     return KVS_OK;
 }
 
-static kvs_status predict_session(struct predict *p, struct kvs_session *s,
-                                  struct kvs_error *err)
+static kvs_status predict_job(struct predict *p, struct kvs_job *s, struct kvs_error *err)
 {
     const char *trace = kvs_options_str(p->options, "trace");
     struct kvs_timeline timeline = {0};
     struct kvs_plan *plan = NULL;
     struct kvs_rows rows = {0};
-    struct kvs_session_run run = {
+    struct kvs_job_run run = {
         .console = &p->console,
         .has_edges = !kvs_options_flag(p->options, "no-edges"),
         .has_ranges = !kvs_options_flag(p->options, "no-ranges"),
@@ -142,12 +140,12 @@ static kvs_status predict_session(struct predict *p, struct kvs_session *s,
     if (p->plan != NULL)
         KVS_TRY(predict_use_plan(p, s, err));
     if (trace != NULL) {
-        KVS_TRY(kvs_session_needs_one(s, "--trace", err));
+        KVS_TRY(kvs_job_needs_one(s, "--trace", err));
         run.timeline = &timeline;
         run.plan = p->plan == NULL ? &plan : NULL;
     }
-    kvs_session_warn(s, &p->console);
-    kvs_status status = kvs_session_run(s, &run, &rows, err);
+    kvs_job_warn(s, &p->console);
+    kvs_status status = kvs_job_run(s, &run, &rows, err);
     if (p->worst == KVS_OK)
         p->worst = run.worst;
     if (status == KVS_OK)
@@ -160,7 +158,7 @@ static kvs_status predict_session(struct predict *p, struct kvs_session *s,
     return status;
 }
 
-static kvs_status predict_dry_run(const struct kvs_session *s, struct kvs_error *err)
+static kvs_status predict_dry_run(const struct kvs_job *s, struct kvs_error *err)
 {
     struct kvs_text text = {0};
     size_t n = kvs_product_n(s->product);
@@ -175,14 +173,14 @@ static kvs_status predict_dry_run(const struct kvs_session *s, struct kvs_error 
 
 static kvs_status predict_experiment(struct predict *p, const char *name, struct kvs_error *err)
 {
-    struct kvs_session s = {0};
+    struct kvs_job s = {0};
     kvs_status status =
-        kvs_session_open(&s, &p->catalogue, name, p->options, &p->console, &p->diags, err);
+        kvs_job_open(&s, &p->catalogue, name, p->options, &p->console, &p->diags, err);
     if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
         status = predict_dry_run(&s, err);
     else if (status == KVS_OK)
-        status = predict_session(p, &s, err);
-    kvs_session_fini(&s);
+        status = predict_job(p, &s, err);
+    kvs_job_fini(&s);
     return status;
 }
 

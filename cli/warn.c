@@ -1,7 +1,7 @@
-/* Warnings about a session: shapes from memory, and strided copies that fall off a cliff. */
+/* Warnings about a job: shapes from memory, and strided copies that fall off a cliff. */
 #include <string.h>
 
-#include "cli/session.h"
+#include "cli/job.h"
 #include "models/split.h"
 
 static bool warn_is_odd(uint64_t width_bytes)
@@ -45,8 +45,8 @@ static uint64_t warn_case(const struct kvs_case *c, const double *shares, uint32
     return 0;
 }
 
-/* One warning for the whole session: the first configuration under tensor split that has it. */
-static void warn_pitch(const struct kvs_session *s, const struct kvs_console *console)
+/* One warning for the whole job: the first configuration under tensor split that has it. */
+static void warn_pitch(const struct kvs_job *s, const struct kvs_console *console)
 {
     void *shares, *heads;
     uint64_t width = 0;
@@ -78,13 +78,13 @@ static void warn_pitch(const struct kvs_session *s, const struct kvs_console *co
     kvs_mem_free(heads);
 }
 
-void kvs_session_warn(const struct kvs_session *session, const struct kvs_console *console)
+void kvs_job_warn(const struct kvs_job *job, const struct kvs_console *console)
 {
-    if (strcmp(session->llm->evidence, "recalled") == 0)
+    if (strcmp(job->llm->evidence, "recalled") == 0)
         kvs_console_warn(
             console,
             "the shape of %s is from memory, so its bytes may be wrong; compare it "
             "with the published configuration",
-            session->llm->name);
-    warn_pitch(session, console);
+            job->llm->name);
+    warn_pitch(job, console);
 }

@@ -28,7 +28,7 @@ static void flow_set_capacities(struct sim *sim)
 {
     const struct kvs_machine *m = sim->machine;
     for (uint32_t r = 0; r < sim->n_resources; r++) {
-        sim->capacity[r] = INFINITY;
+        sim->capacity[r] = HUGE_VAL;
         sim->opposite[r] = SIM_NONE;
     }
     for (uint32_t l = 0; l < m->n_links; l++) {

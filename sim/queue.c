@@ -80,7 +80,7 @@ static void queue_start_head(struct sim *sim, uint32_t queue)
     case SIM_N_CLASSES:
         break;
     }
-    KVS_ASSERT(!"an operation of the host on a device queue");
+    KVS_ASSERT(false && "an operation of the host on a device queue");
 }
 
 static void queue_look(struct sim *sim, uint32_t queue)
@@ -270,5 +270,5 @@ void sim_queue_event(struct sim *sim, uint32_t queue)
     case SIM_HEAD_WAITING:
         break;
     }
-    KVS_ASSERT(!"an event of a queue that has none");
+    KVS_ASSERT(false && "an event of a queue that has none");
 }

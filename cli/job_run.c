@@ -1,9 +1,9 @@
-/* Runs the configurations of a session and fills their rows. */
+/* Runs the configurations of a job and fills their rows. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/session.h"
+#include "cli/job.h"
 #include "sim/exec_sim.h"
 
 static const char *run_bound_term(kvs_bound_term term)
@@ -68,7 +68,7 @@ static void run_fill(struct kvs_row *row, const struct kvs_prediction *p)
 }
 
 static kvs_status run_predict(const struct kvs_case *c, const struct kvs_arm *arm,
-                              const struct kvs_session_run *run,
+                              const struct kvs_job_run *run,
                               const struct kvs_predict_options *options,
                               struct kvs_prediction *out, struct kvs_error *err)
 {
@@ -85,7 +85,7 @@ static kvs_status run_predict(const struct kvs_case *c, const struct kvs_arm *ar
 
 /* The same case with the figures that nobody measured at one end of their intervals. */
 static kvs_status run_end(const struct kvs_row *row, const struct kvs_arm *arm,
-                          const struct kvs_session_run *run, kvs_interval_end end, double *out,
+                          const struct kvs_job_run *run, kvs_interval_end end, double *out,
                           struct kvs_error *err)
 {
     struct kvs_predict_options options = {.exec = &kvs_exec_sim};
@@ -101,8 +101,8 @@ static kvs_status run_end(const struct kvs_row *row, const struct kvs_arm *arm,
     return status;
 }
 
-static kvs_status run_row(const struct kvs_session *s, struct kvs_session_run *run,
-                          struct kvs_row *row, struct kvs_error *err)
+static kvs_status run_row(const struct kvs_job *s, struct kvs_job_run *run, struct kvs_row *row,
+                          struct kvs_error *err)
 {
     const struct kvs_arm *arm = &s->experiment.arms.items[row->arm];
     struct kvs_predict_options options = {.exec = &kvs_exec_sim,
@@ -123,7 +123,7 @@ static kvs_status run_row(const struct kvs_session *s, struct kvs_session_run *r
 }
 
 /* A configuration that cannot run is a row that says so; the others still run. */
-static kvs_status run_judge(struct kvs_session_run *run, struct kvs_row *row, kvs_status status,
+static kvs_status run_judge(struct kvs_job_run *run, struct kvs_row *row, kvs_status status,
                             const struct kvs_error *err)
 {
     if (status != KVS_ENOFIT && status != KVS_EUNSUPPORTED)
@@ -137,7 +137,7 @@ static kvs_status run_judge(struct kvs_session_run *run, struct kvs_row *row, kv
     return KVS_OK;
 }
 
-static kvs_status run_tell(struct kvs_session_run *run, const struct kvs_row *row,
+static kvs_status run_tell(struct kvs_job_run *run, const struct kvs_row *row,
                            struct kvs_error *err)
 {
     for (size_t i = 0; i < KVS_COUNT_OF(run->writers); i++) {
@@ -150,10 +150,10 @@ static kvs_status run_tell(struct kvs_session_run *run, const struct kvs_row *ro
 }
 
 /* All arms of configuration i. */
-static kvs_status run_configuration(const struct kvs_session *s, struct kvs_session_run *run,
-                                    size_t i, struct kvs_rows *rows, struct kvs_error *err)
+static kvs_status run_configuration(const struct kvs_job *s, struct kvs_job_run *run, size_t i,
+                                    struct kvs_rows *rows, struct kvs_error *err)
 {
-    struct kvs_row_context context = kvs_session_context(s);
+    struct kvs_row_context context = kvs_job_context(s);
     struct kvs_configuration configuration;
     uint64_t values[KVS_SETTING_COUNT];
     kvs_product_get(s->product, i, &configuration);
@@ -181,16 +181,16 @@ static kvs_status run_configuration(const struct kvs_session *s, struct kvs_sess
     return KVS_OK;
 }
 
-kvs_status kvs_session_run(const struct kvs_session *session, struct kvs_session_run *run,
-                           struct kvs_rows *rows, struct kvs_error *err)
+kvs_status kvs_job_run(const struct kvs_job *job, struct kvs_job_run *run,
+                       struct kvs_rows *rows, struct kvs_error *err)
 {
-    size_t n = kvs_product_n(session->product);
-    const char *name = session->experiment.name != NULL ? session->experiment.name : "";
+    size_t n = kvs_product_n(job->product);
+    const char *name = job->experiment.name != NULL ? job->experiment.name : "";
     kvs_status status = KVS_OK;
     for (size_t i = 0; i < n && status == KVS_OK; i++) {
         if (run->console != NULL)
             kvs_console_progress(run->console, i, n, name);
-        status = run_configuration(session, run, i, rows, err);
+        status = run_configuration(job, run, i, rows, err);
     }
     if (run->console != NULL)
         kvs_console_progress(run->console, n, n, name);

@@ -2,8 +2,8 @@
  * Everything one experiment needs, loaded: settings from a file and flags, machine, model, the
  * cross product, and the measured table to show beside it.
  */
-#ifndef KVS_CLI_SESSION_H
-#define KVS_CLI_SESSION_H
+#ifndef KVS_CLI_JOB_H
+#define KVS_CLI_JOB_H
 
 #include "cli/catalogue.h"
 #include "cli/command.h"
@@ -15,8 +15,8 @@
 
 #define KVS_DEFAULT_EXPERIMENT "x4-bound"
 
-/* Zero-initialise; release with kvs_session_fini. */
-struct kvs_session {
+/* Zero-initialise; release with kvs_job_fini. */
+struct kvs_job {
     struct kvs_experiment experiment;
     char file[256]; /* of the experiment when read from a file, else "" */
     uint64_t experiment_hash, machine_hash, model_hash; /* XXH3 of the files' bytes */
@@ -30,19 +30,19 @@ struct kvs_session {
 /*
  * Loads `experiment` (catalogue name or file) and lets the flags of cli/settings.h override it.
  * NULL: the default experiment, or, when --machine or -m is given, nothing but the flags and
- * defaults. The catalogue must outlive the session. Faults of files go to diags.
+ * defaults. The catalogue must outlive the job. Faults of files go to diags.
  */
-kvs_status kvs_session_open(struct kvs_session *session, struct kvs_catalogue *catalogue,
-                            const char *experiment, const struct kvs_options *options,
-                            const struct kvs_console *console, struct kvs_diags *diags,
-                            struct kvs_error *err) KVS_MUST_USE;
-void kvs_session_fini(struct kvs_session *session);
+kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
+                        const char *experiment, const struct kvs_options *options,
+                        const struct kvs_console *console, struct kvs_diags *diags,
+                        struct kvs_error *err) KVS_MUST_USE;
+void kvs_job_fini(struct kvs_job *job);
 
 /* Refuses more than one configuration or policy; what is the flag or command that needs one. */
-kvs_status kvs_session_needs_one(const struct kvs_session *session, const char *what,
-                                 struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_job_needs_one(const struct kvs_job *job, const char *what,
+                             struct kvs_error *err) KVS_MUST_USE;
 
-/* Rows of a session. Zero-initialise; release with KVS_ARRAY_FREE before the session. */
+/* Rows of a job. Zero-initialise; release with KVS_ARRAY_FREE before the job. */
 struct kvs_rows {
     struct kvs_row *items;
     size_t n;
@@ -50,7 +50,7 @@ struct kvs_rows {
 };
 
 /* How to run. Zero is a plain run. */
-struct kvs_session_run {
+struct kvs_job_run {
     const struct kvs_console *console;
     bool has_edges;
     bool has_ranges;
@@ -63,21 +63,21 @@ struct kvs_session_run {
     kvs_status worst; /* out: of configurations that could not run while others could */
 };
 
-struct kvs_row_context kvs_session_context(const struct kvs_session *session);
+struct kvs_row_context kvs_job_context(const struct kvs_job *job);
 
 /* Runs every configuration under every arm. One that does not fit, or that llama.cpp refuses,
  * becomes a row without results; other faults end the run. */
-kvs_status kvs_session_run(const struct kvs_session *session, struct kvs_session_run *run,
-                           struct kvs_rows *rows, struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_job_run(const struct kvs_job *job, struct kvs_job_run *run,
+                       struct kvs_rows *rows, struct kvs_error *err) KVS_MUST_USE;
 
 /* cli/measured.c: the table of the experiment; a missing one is a warning. */
-kvs_status kvs_measured_load(struct kvs_session *session, struct kvs_catalogue *catalogue,
+kvs_status kvs_measured_load(struct kvs_job *job, struct kvs_catalogue *catalogue,
                              const struct kvs_console *console,
                              struct kvs_error *err) KVS_MUST_USE;
 /* Mean of the measured rows with the row's settings, NaN when there are none. */
 double kvs_measured_ts(const struct kvs_table *table, const struct kvs_row *row);
 
 /* cli/warn.c: what a reader should know before believing a result. */
-void kvs_session_warn(const struct kvs_session *session, const struct kvs_console *console);
+void kvs_job_warn(const struct kvs_job *job, const struct kvs_console *console);
 
 #endif
