@@ -88,6 +88,8 @@ struct kvs_ring_choice kvs_ring_choose(uint32_t lookahead, uint64_t need_bytes,
 uint64_t kvs_ring_need_bytes(const struct kvs_case *c, const struct kvs_llm_layer *layer,
                              uint64_t window_rows)
 {
+    if (layer->kv_source >= 0) /* it stores no rows of its own but reads as many of the owner's */
+        layer = &c->llm->layers[layer->kv_source];
     uint64_t k = kvs_kv_k_row_bytes(layer, c->workload.type_k) * window_rows;
     uint64_t v = kvs_kv_v_row_bytes(layer, c->workload.type_v) * window_rows;
     uint64_t a = KVS_BUFFER_ALIGNMENT;
