@@ -28,24 +28,33 @@ static double bound_stage_bytes(const struct kvs_case *c, const struct kvs_stage
     return rows * (double)(stage->parts[d].k_bytes + stage->parts[d].v_bytes);
 }
 
-/* Seconds that the bytes take at the rate of one link, given what rows of their width reach. */
-static void bound_add_window(struct bound_sum *b, uint32_t s, uint32_t d, uint32_t step)
+/* Bytes of one side of a stage, in rows of row_bytes of which the device takes width_bytes. */
+static void bound_add_side(struct bound_sum *b, uint32_t d, double rows, uint64_t width_bytes,
+                           uint64_t row_bytes)
 {
-    const struct kvs_stage *stage = &b->graph->stages.items[s];
     const struct kvs_machine *m = b->c->machine;
-    bool is_strided = stage->parts[d].k_bytes != stage->k_row_bytes;
-    double bytes = bound_stage_bytes(b->c, stage, d, step);
+    double bytes = b->n_tokens * rows * (double)width_bytes;
     double efficiency = kvs_row_efficiency(&m->devices[d].engines.row_curve,
-                                           is_strided ? stage->parts[d].k_bytes : 0);
+                                           width_bytes != row_bytes ? width_bytes : 0);
     for (int32_t l = (int32_t)m->devices[d].link; l >= 0; l = m->links[l].parent) {
         if (m->links[l].mode == KVS_LINK_UNLIMITED)
             continue;
         bool is_own = (uint32_t)l == m->devices[d].link;
-        b->link_s[2 * l] +=
-            b->n_tokens * bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
+        b->link_s[2 * l] += bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
     }
     if (m->host.memory_rate.value > 0.0)
-        b->memory_s += b->n_tokens * bytes / m->host.memory_rate.value;
+        b->memory_s += bytes / m->host.memory_rate.value;
+}
+
+/* Seconds that a stage's windows take on every link, given what rows of their width reach. */
+static void bound_add_window(struct bound_sum *b, uint32_t s, uint32_t d, uint32_t step)
+{
+    const struct kvs_stage *stage = &b->graph->stages.items[s];
+    const struct kvs_stage_part *part = &stage->parts[d];
+    const struct kvs_llm_layer *layer = &b->c->llm->layers[stage->layer];
+    double rows = (double)kvs_case_window(b->c, layer, step).window_rows * kvs_case_n_streams(b->c);
+    bound_add_side(b, d, rows, part->k_bytes, stage->k_row_bytes);
+    bound_add_side(b, d, rows, part->v_bytes, stage->v_row_bytes);
 }
 
 static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *piece, uint32_t d,

@@ -112,10 +112,11 @@ kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage)
 static kvs_status build_hop(struct kvs_build *b, uint32_t from, uint32_t to, uint16_t layer)
 {
     uint64_t hidden = 4ull * b->c->llm->hidden * build_batch_rows(b);
-    if (hidden == 0)
-        return KVS_OK;
     KVS_TRY(build_wait(b, KVS_TAG_HOP, layer));
-    KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[from].last_compute, 0, KVS_DEP_HAZARD, b->err));
+    KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[from].last_compute, 0,
+                             hidden > 0 ? KVS_DEP_HAZARD : KVS_DEP_PACING, b->err));
+    if (hidden == 0) /* a synthetic program: in sequence all the same */
+        return KVS_OK;
     struct kvs_range host = build_whole(b->buf_hop, 0, hidden);
     struct kvs_range ends[2] = {build_whole(b->devices[from].buf_hidden, 0, hidden),
                                 build_whole(b->devices[to].buf_hidden, 0, hidden)};

@@ -405,7 +405,7 @@ void sim_unbind(struct sim *sim)
         sim->queues,         sim->devices,       sim->engines,           sim->waiting,
         sim->segments,       sim->order,         sim->groups,            sim->dirty_queues,
         sim->dirty_engines,  sim->flows,         sim->capacity,          sim->capacity_opposite,
-        sim->opposite,       sim->n_moving,      sim->domain_flows,      sim->local_id, sim->domain_event,
+        sim->opposite,       sim->n_moving,      sim->domains,           sim->moving,    sim->local_id,
         sim->local_stamp,    sim->local_capacity, sim->scratch_left,     sim->scratch_count,
         sim->scratch_flows,  sim->scratch_rates, sim->scratch_index};
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)

@@ -78,10 +78,8 @@ static void flow_join_domains(struct sim *sim)
 {
     uint32_t *owner = sim->scratch_index; /* [n_resources] domain that crossed it first */
     bool has_changed = true;
-    for (uint32_t f = 0; f < sim->n_flows; f++) {
+    for (uint32_t f = 0; f < sim->n_flows; f++)
         sim->flows[f].domain = f;
-        sim->domain_event[f] = SIM_NONE;
-    }
     while (has_changed) {
         has_changed = false;
         for (uint32_t r = 0; r < sim->n_resources; r++)
@@ -126,7 +124,8 @@ static kvs_status flow_alloc(struct sim *sim, double **demand)
         {(void **)&sim->local_id, sim->n_resources, sizeof *sim->local_id},
         {(void **)&sim->local_stamp, sim->n_resources, sizeof *sim->local_stamp},
         {(void **)&sim->local_capacity, sim->n_resources, sizeof *sim->local_capacity},
-        {(void **)&sim->domain_event, n_flows, sizeof *sim->domain_event},
+        {(void **)&sim->domains, n_flows, sizeof *sim->domains},
+        {(void **)&sim->moving, n_flows, sizeof *sim->moving},
         {(void **)demand, sim->n_resources, sizeof **demand},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
@@ -134,23 +133,27 @@ static kvs_status flow_alloc(struct sim *sim, double **demand)
     return KVS_OK;
 }
 
-/* Members of each domain, one domain after another, so that a change looks at its own alone. */
-static kvs_status flow_list_domains(struct sim *sim)
+/* Room for the moving flows of each domain, and whether one resource is all that they cross. */
+static void flow_fill_domains(struct sim *sim)
 {
-    void *memory;
-    KVS_TRY(kvs_mem_alloc(3 * (size_t)sim->n_flows + 1, sizeof(uint32_t), &memory, sim->err));
-    sim->domain_flows = memory;
-    sim->domain_first = sim->domain_flows + sim->n_flows; /* [n_flows + 1] */
     for (uint32_t f = 0; f < sim->n_flows; f++)
-        sim->domain_first[sim->flows[f].domain + 1]++;
-    for (uint32_t f = 0; f < sim->n_flows; f++)
-        sim->domain_first[f + 1] += sim->domain_first[f];
-    uint32_t *at = sim->domain_first + sim->n_flows + 1; /* [n_flows - 0], rest of the block */
+        sim->domains[f] = (struct sim_domain){.event = SIM_NONE, .only_resource = SIM_NONE};
     for (uint32_t f = 0; f < sim->n_flows; f++) {
-        uint32_t domain = sim->flows[f].domain;
-        sim->domain_flows[sim->domain_first[domain] + at[domain]++] = f;
+        const struct kvs_share_flow *share = &sim->flows[f].share;
+        struct sim_domain *d = &sim->domains[sim->flows[f].domain];
+        if (d->n_flows++ == 0)
+            d->only_resource = share->path[0];
+        if (share->n_path != 1 || share->path[0] != d->only_resource)
+            d->has_several = true;
     }
-    return KVS_OK;
+    uint32_t *at = sim->moving;
+    for (uint32_t f = 0; f < sim->n_flows; f++) {
+        struct sim_domain *d = &sim->domains[f];
+        d->moving = at;
+        at += d->n_flows;
+        if (d->has_several)
+            d->only_resource = SIM_NONE;
+    }
 }
 
 kvs_status sim_flow_bind(struct sim *sim)
@@ -175,7 +178,7 @@ kvs_status sim_flow_bind(struct sim *sim)
     }
     if (status == KVS_OK) {
         flow_join_domains(sim);
-        status = flow_list_domains(sim);
+        flow_fill_domains(sim);
     }
     kvs_mem_free(demand);
     return status;
@@ -199,19 +202,18 @@ static void flow_progress(struct sim *sim, struct sim_flow *flow)
     flow->updated_ps = sim->now_ps;
 }
 
-/* The moving flows of the domain and the resources they cross, numbered from 0. */
+/* The moving flows of the domain for kvs_share_rates, the resources they cross numbered from 0. */
 static uint32_t flow_collect(struct sim *sim, uint32_t domain, uint32_t *out_n_resources)
 {
-    uint32_t n = 0, n_local = 0;
-    for (uint32_t i = sim->domain_first[domain]; i < sim->domain_first[domain + 1]; i++) {
-        uint32_t f = sim->domain_flows[i];
-        if (!sim->flows[f].is_moving)
-            continue;
-        struct kvs_share_flow *share = &sim->scratch_flows[n];
-        share->limit_Bps = sim->flows[f].share.limit_Bps;
-        share->n_path = sim->flows[f].share.n_path;
+    const struct sim_domain *d = &sim->domains[domain];
+    uint32_t n_local = 0;
+    for (uint32_t i = 0; i < d->n_moving; i++) {
+        const struct sim_flow *flow = &sim->flows[d->moving[i]];
+        struct kvs_share_flow *share = &sim->scratch_flows[i];
+        share->limit_Bps = flow->share.limit_Bps;
+        share->n_path = flow->share.n_path;
         for (uint32_t k = 0; k < share->n_path; k++) {
-            uint32_t r = sim->flows[f].share.path[k];
+            uint32_t r = flow->share.path[k];
             if (sim->local_stamp[r] != sim->stamp) {
                 sim->local_stamp[r] = sim->stamp;
                 sim->local_id[r] = n_local;
@@ -219,43 +221,92 @@ static uint32_t flow_collect(struct sim *sim, uint32_t domain, uint32_t *out_n_r
             }
             share->path[k] = sim->local_id[r];
         }
-        sim->scratch_index[n++] = f;
     }
     sim->stamp++;
     *out_n_resources = n_local;
-    return n;
+    return d->n_moving;
+}
+
+/* The flow whose end comes first carries the domain's event: any end changes all other ends. */
+struct flow_first {
+    kvs_time end_ps;
+    uint32_t queue; /* SIM_NONE: nothing moves */
+};
+
+static void flow_set_first(struct sim *sim, uint32_t domain, const struct flow_first *first)
+{
+    uint32_t *event = &sim->domains[domain].event;
+    if (*event != first->queue && *event != SIM_NONE)
+        sim_set_event(sim, *event, KVS_NEVER);
+    *event = first->queue;
+    if (first->queue != SIM_NONE)
+        sim_set_event(sim, first->queue, first->end_ps);
+}
+
+static void flow_take_rate(struct sim *sim, struct sim_flow *flow, double rate_Bps,
+                           double ps_per_byte)
+{
+    flow_progress(sim, flow);
+    flow->rate_Bps = rate_Bps;
+    flow->ps_per_byte = ps_per_byte;
+    sim_engine_set_pace(sim, &sim->engines[flow->engine], ps_per_byte);
 }
 
 /*
- * New rates for every moving flow of the domain. Any end changes them all again, so only the flow
- * that ends first has an event.
+ * The common case of max-min: one resource, and no flow that would take less than its even share.
+ * Returns false, with nothing changed, when it is not that case.
  */
+static bool flow_share_evenly(struct sim *sim, uint32_t domain)
+{
+    const struct sim_domain *d = &sim->domains[domain];
+    struct flow_first first = {KVS_NEVER, SIM_NONE};
+    if (d->only_resource == SIM_NONE)
+        return false;
+    double rate = d->n_moving > 0 ? flow_capacity(sim, d->only_resource) / d->n_moving : 0.0;
+    for (uint32_t i = 0; i < d->n_moving; i++)
+        if (sim->flows[d->moving[i]].share.limit_Bps < rate)
+            return false;
+    double pace = (double)KVS_PS_PER_S / rate;
+    double least = HUGE_VAL;
+    for (uint32_t i = 0; i < d->n_moving; i++) {
+        struct sim_flow *flow = &sim->flows[d->moving[i]];
+        if (flow->rate_Bps != rate)
+            flow_take_rate(sim, flow, rate, pace);
+        else
+            flow_progress(sim, flow);
+        if (flow->left_bytes < least) {
+            least = flow->left_bytes;
+            first.queue = sim->engines[flow->engine].running;
+        }
+    }
+    if (d->n_moving > 0)
+        first.end_ps = sim->now_ps + sim_ps_up(least * pace);
+    flow_set_first(sim, domain, &first);
+    return true;
+}
+
+/* New rates for every moving flow of the domain. */
 static void flow_share_domain(struct sim *sim, uint32_t domain)
 {
-    uint32_t n_resources, first = SIM_NONE;
-    kvs_time first_ps = KVS_NEVER;
+    struct flow_first first = {KVS_NEVER, SIM_NONE};
+    uint32_t n_resources;
+    if (flow_share_evenly(sim, domain))
+        return;
     uint32_t n = flow_collect(sim, domain, &n_resources);
     kvs_share_rates(sim->scratch_flows, n, sim->local_capacity, n_resources, sim->scratch_left,
                     sim->scratch_count, sim->scratch_rates);
     for (uint32_t i = 0; i < n; i++) {
-        struct sim_flow *flow = &sim->flows[sim->scratch_index[i]];
-        if (flow->rate_Bps != sim->scratch_rates[i]) {
-            flow_progress(sim, flow);
-            flow->rate_Bps = sim->scratch_rates[i];
-            flow->ps_per_byte = (double)KVS_PS_PER_S / flow->rate_Bps;
-            sim_engine_set_pace(sim, &sim->engines[flow->engine], flow->ps_per_byte);
-        }
+        struct sim_flow *flow = &sim->flows[sim->domains[domain].moving[i]];
+        if (flow->rate_Bps != sim->scratch_rates[i])
+            flow_take_rate(sim, flow, sim->scratch_rates[i],
+                           (double)KVS_PS_PER_S / sim->scratch_rates[i]);
         kvs_time end = flow->updated_ps + sim_ps_up(flow->left_bytes * flow->ps_per_byte);
-        if (end < first_ps) {
-            first_ps = end;
-            first = sim->engines[flow->engine].running;
+        if (end < first.end_ps) {
+            first.end_ps = end;
+            first.queue = sim->engines[flow->engine].running;
         }
     }
-    if (sim->domain_event[domain] != first && sim->domain_event[domain] != SIM_NONE)
-        sim_set_event(sim, sim->domain_event[domain], KVS_NEVER);
-    sim->domain_event[domain] = first;
-    if (first != SIM_NONE)
-        sim_set_event(sim, first, first_ps);
+    flow_set_first(sim, domain, &first);
 }
 
 static void flow_count(struct sim *sim, const struct sim_flow *flow, int by)
@@ -267,9 +318,10 @@ static void flow_count(struct sim *sim, const struct sim_flow *flow, int by)
 void sim_flow_start(struct sim *sim, struct sim_engine *engine)
 {
     struct sim_flow *flow = &sim->flows[engine->flow];
-    flow->is_moving = true;
+    struct sim_domain *d = &sim->domains[flow->domain];
     flow->rate_Bps = 0.0;
     flow->updated_ps = sim->now_ps;
+    d->moving[d->n_moving++] = engine->flow;
     flow_count(sim, flow, 1);
     flow_share_domain(sim, flow->domain);
 }
@@ -277,10 +329,16 @@ void sim_flow_start(struct sim *sim, struct sim_engine *engine)
 void sim_flow_stop(struct sim *sim, struct sim_engine *engine)
 {
     struct sim_flow *flow = &sim->flows[engine->flow];
-    flow->is_moving = false;
+    struct sim_domain *d = &sim->domains[flow->domain];
+    uint32_t at = 0;
+    while (d->moving[at] != engine->flow)
+        at++;
+    d->n_moving--;
+    for (; at < d->n_moving; at++) /* order of entry is kept */
+        d->moving[at] = d->moving[at + 1];
     flow->rate_Bps = 0.0;
     flow_count(sim, flow, -1);
     engine->flow = SIM_NONE;
-    sim->domain_event[flow->domain] = SIM_NONE; /* it has fired */
+    d->event = SIM_NONE; /* it has fired */
     flow_share_domain(sim, flow->domain);
 }

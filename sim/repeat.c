@@ -76,8 +76,8 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
         repeat_put(sim, state, sim->groups[g].n_arrived);
     for (uint32_t f = 0; f < sim->n_flows; f++) {
         const struct sim_flow *flow = &sim->flows[f];
-        repeat_put(sim, state, flow->is_moving ? repeat_bits(flow->left_bytes) : 0);
-        repeat_put(sim, state, flow->is_moving ? flow->updated_ps - now : 0);
+        repeat_put(sim, state, flow->rate_Bps > 0.0 ? repeat_bits(flow->left_bytes) : 0);
+        repeat_put(sim, state, flow->rate_Bps > 0.0 ? flow->updated_ps - now : 0);
     }
     const struct sim_segment *segment = &sim->segments[sim->host.segment];
     for (size_t i = 0; i < segment->n_ops; i++) {
@@ -219,21 +219,15 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
         repeat_shift_queue(&sim->queues[q], n_skipped, segment->plan->period);
 }
 
-/*
- * Does everything under way belong to tokens whose dependencies all reach back into this segment?
- * Before that some count as complete, and a later token that looks the same may have to wait.
- */
+/* Everything under way, and all that it and the next token wait for, belongs to this segment. */
 static bool repeat_is_warm(const struct sim *sim)
 {
-    const struct sim_segment *segment = &sim->segments[sim->host.segment];
-    if (sim->host.token < segment->longest_distance)
+    if (sim->host.token < sim->segments[sim->host.segment].longest_distance)
         return false;
-    for (uint32_t i = 1; i < sim->n_queues; i++) {
-        const struct sim_queue *q = &sim->queues[i];
-        if (q->n_issued != q->n_done && (q->segment != sim->host.segment ||
-                                         q->head_token < segment->longest_distance))
+    for (uint32_t i = 1; i < sim->n_queues; i++)
+        if (sim->queues[i].n_issued != sim->queues[i].n_done &&
+            sim->queues[i].segment != sim->host.segment)
             return false;
-    }
     return true;
 }
 

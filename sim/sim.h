@@ -138,11 +138,20 @@ struct sim_flow {
     struct kvs_share_flow share; /* limit: what the running copy could use alone */
     uint32_t domain;
     uint32_t engine;
-    bool is_moving;
     double left_bytes;
     double rate_Bps;
     double ps_per_byte; /* its inverse */
     kvs_time updated_ps;
+};
+
+/* Flows that share something with one another. */
+struct sim_domain {
+    uint32_t *moving; /* [n_moving] flows under way, in order of entry; room for n_flows */
+    uint32_t n_moving;
+    uint32_t n_flows;
+    uint32_t event;         /* queue that carries the next end, SIM_NONE */
+    uint32_t only_resource; /* when all flows cross one and nothing else, else SIM_NONE */
+    bool has_several;
 };
 
 struct sim_device {
@@ -235,9 +244,8 @@ struct sim {
     double *capacity_opposite; /* [n_resources] while the other direction moves; 0: the same */
     uint32_t *opposite;        /* [n_resources] resource of the other direction, SIM_NONE */
     uint32_t *n_moving;        /* [n_resources] flows under way */
-    uint32_t *domain_flows;    /* owned: flows by domain */
-    uint32_t *domain_first;    /* [n_flows + 1] into domain_flows */
-    uint32_t *domain_event;    /* [n_flows] queue that carries the domain's next end, SIM_NONE */
+    struct sim_domain *domains; /* [n_flows] by number of their first flow */
+    uint32_t *moving;           /* storage of the domains' lists */
     uint32_t *local_id;        /* [n_resources] number of a resource within a share */
     uint64_t *local_stamp;     /* [n_resources] share that gave it */
     double *local_capacity;    /* [n_resources] */

@@ -151,6 +151,10 @@ static void test_sliding(void **state)
     expect_window(&c, &sliding, 12, 1024, 10);
     assert_int_equal(kvs_case_steps_with_same_window(&c, 0), 2);
     assert_int_equal(kvs_case_steps_with_same_window(&c, 2), 256);
+    layers[0] = sliding; /* nothing grows: early alone advances, 256 steps at a time */
+    c.workload.n_gen = 600;
+    assert_int_equal(kvs_case_steps_with_same_window(&c, 2), 256);
+    layers[0] = full;
     c.workload.depth = 100; /* not full yet: like any other layer */
     expect_window(&c, &sliding, 0, 256, 100);
 }

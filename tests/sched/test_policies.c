@@ -174,17 +174,23 @@ static void test_every_edge(void **state)
     }
 }
 
-/* Pacing edges of one segment between two tags. */
-static unsigned count_pacing(const struct kvs_segment *s, kvs_tag from, kvs_tag to)
+/* Edges of one segment between two tags. */
+static unsigned count_edges(const struct kvs_segment *s, kvs_dep_kind kind, kvs_tag from,
+                            kvs_tag to)
 {
     unsigned n = 0;
     for (size_t i = 0; i < s->ops.n; i++) {
         const struct kvs_op *op = &s->ops.items[i];
         for (uint32_t d = op->first_dep; d < op->first_dep + op->n_dep; d++)
-            n += s->deps.items[d].kind == KVS_DEP_PACING && op->tag == to &&
+            n += s->deps.items[d].kind == kind && op->tag == to &&
                  s->ops.items[s->deps.items[d].op].tag == from;
     }
     return n;
+}
+
+static unsigned count_pacing(const struct kvs_segment *s, kvs_tag from, kvs_tag to)
+{
+    return count_edges(s, KVS_DEP_PACING, from, to);
 }
 
 static unsigned count_all_pacing(const struct kvs_segment *s)
@@ -233,6 +239,25 @@ static void test_pacing_edges(void **state)
             }
             toy_fini(&toy);
         }
+    }
+}
+
+/* A slot is recycled on the device: of five deliveries into N + 2 slots all but the first N + 2
+ * wait for the attention that read the slot before, and each attention waits for its own
+ * delivery. */
+static void test_slot_edges(void **state)
+{
+    (void)state;
+    for (size_t o = 3; o < KVS_COUNT_OF(options); o++) {
+        set_case(1, KVS_SPLIT_NONE, &options[o], &streams[0]);
+        plan_of(&options[o]);
+        const struct kvs_segment *s = &toy.plan->segments.items[0];
+        uint32_t n_slots = options[o].transport.lookahead + 2;
+        assert_int_equal(count_edges(s, KVS_DEP_HAZARD, KVS_TAG_ATTENTION, KVS_TAG_DELIVER),
+                         n_slots < N_LAYERS ? N_LAYERS - n_slots : 0);
+        assert_int_equal(count_edges(s, KVS_DEP_HAZARD, KVS_TAG_DELIVER, KVS_TAG_ATTENTION),
+                         N_LAYERS);
+        toy_fini(&toy);
     }
 }
 
@@ -353,9 +378,13 @@ static void test_shared_cells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_plan_is_proven), cmocka_unit_test(test_every_edge),
-        cmocka_unit_test(test_pacing_edges),         cmocka_unit_test(test_example_ordered),
-        cmocka_unit_test(test_example_tensor_split), cmocka_unit_test(test_issue_order),
+        cmocka_unit_test(test_every_plan_is_proven),
+        cmocka_unit_test(test_every_edge),
+        cmocka_unit_test(test_pacing_edges),
+        cmocka_unit_test(test_slot_edges),
+        cmocka_unit_test(test_example_ordered),
+        cmocka_unit_test(test_example_tensor_split),
+        cmocka_unit_test(test_issue_order),
         cmocka_unit_test(test_shared_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

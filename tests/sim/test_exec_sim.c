@@ -131,6 +131,40 @@ static void test_ring_across_tokens(void **state)
     }
 }
 
+/*
+ * Segments of one token each, and a dependency that reaches back over two of them:
+ *     copied(t)   = max(copied(t - 1), computed(t - 2) + hop) + 1 us
+ *     computed(t) = max(computed(t - 1), copied(t) + hop) + 5 us
+ */
+static void test_back_over_segments(void **state)
+{
+    (void)state;
+    const kvs_time hop = 2 * TOY_US;
+    kvs_time copied[10], computed[10];
+    toy_init(&toy, 1);
+    toy.machine.host.hop = toy_us(2);
+    toy_new_plan(&toy);
+    uint16_t a = toy_queue(&toy, 0, "a"), k = toy_queue(&toy, 0, "k");
+    for (unsigned t = 0; t < 10; t++) {
+        toy_segment(&toy, 1, false);
+        kvs_op_id copy = toy_copy(&toy, a, 1000, 0);
+        toy_dep(&toy, 1, 2);
+        toy_compute(&toy, k, 5000, 1);
+        toy_dep(&toy, copy, 0);
+    }
+    toy_run(&toy);
+    for (unsigned t = 0; t < 10; t++) {
+        kvs_time release = t >= 2 ? computed[t - 2] + hop : 0;
+        kvs_time last = t >= 1 ? copied[t - 1] : 0;
+        copied[t] = (last > release ? last : release) + 1 * TOY_US;
+        kvs_time before = t >= 1 ? computed[t - 1] : 0;
+        computed[t] = (before > copied[t] + hop ? before : copied[t] + hop) + 5 * TOY_US;
+        TOY_EXPECT_PS(toy_span_of(&toy, t, 0)->end_ps, copied[t]);
+        TOY_EXPECT_PS(toy_span_of(&toy, t, 1)->end_ps, computed[t]);
+    }
+    toy_fini(&toy);
+}
+
 static const struct kvs_op *op_of(const struct kvs_span *span)
 {
     return &toy.plan->segments.items[span->segment].ops.items[span->op];
@@ -235,11 +269,9 @@ static void test_starved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordered_is_the_sum),
-        cmocka_unit_test(test_pipelined_is_between),
-        cmocka_unit_test(test_ring_across_tokens),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_starved),
+        cmocka_unit_test(test_ordered_is_the_sum), cmocka_unit_test(test_pipelined_is_between),
+        cmocka_unit_test(test_ring_across_tokens), cmocka_unit_test(test_back_over_segments),
+        cmocka_unit_test(test_timeline),           cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

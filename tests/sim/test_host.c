@@ -112,6 +112,7 @@ static void test_hop(void **state)
     uint16_t k = toy_queue(&toy, 0, "k"), a = toy_queue(&toy, 0, "a");
     kvs_op_id work = toy_compute(&toy, k, 5000, 1);
     kvs_op_id next = toy_compute(&toy, k, 1000, 1);
+    toy_dep(&toy, work, 0);
     kvs_op_id hopped = toy_copy(&toy, a, 100, 0);
     toy_dep(&toy, work, 0);
     toy_host(&toy, 20);
@@ -214,6 +215,38 @@ static void test_barrier_new_structure(void **state)
     toy_fini(&toy);
 }
 
+/* Segments that run on must be whole periods: the second one begins with phase 0 again. */
+static void test_partial_period(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t n_tokens;
+        bool has_barrier;
+        kvs_status status;
+    } table[] = {{3, false, KVS_EUNSUPPORTED}, {3, true, KVS_OK}, {4, false, KVS_OK}};
+    for (size_t i = 0; i < KVS_COUNT_OF(table); i++) {
+        toy_init(&toy, 1);
+        toy_new_plan(&toy);
+        uint16_t k = toy_queue(&toy, 0, "k");
+        for (unsigned s = 0; s < 2; s++) {
+            struct kvs_segment *segment =
+                toy_segment(&toy, table[i].n_tokens, table[i].has_barrier);
+            segment->period = 2;
+            toy_compute(&toy, k, 1000, 1);
+            segment->ops.items[toy_compute(&toy, k, 2000, 1)].phase = 1;
+        }
+        struct kvs_exec_options options = {0};
+        kvs_status status =
+            kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &toy.err);
+        assert_int_equal(status, table[i].status);
+        if (status == KVS_OK) /* 1 + 2 + 1 twice, or 1 + 2 + 1 + 2 twice */
+            TOY_EXPECT_PS(toy.run.total_ps, (table[i].n_tokens == 3 ? 8 : 12) * TOY_US);
+        else
+            toy.run = (struct kvs_run){0};
+        toy_fini(&toy);
+    }
+}
+
 /* A wait for a copy that waits for a kernel issued only later: nothing can go on, and no crash.
  */
 static void test_stuck(void **state)
@@ -257,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_pageable),
         cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_barrier_new_structure),
+        cmocka_unit_test(test_partial_period),
         cmocka_unit_test(test_stuck),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
