@@ -67,7 +67,10 @@ static void foot_compute(const struct kvs_row *row, struct kvs_text *out)
         kvs_text_printf(out, "%s%s ", before, device->name);
         before = "; ";
         if (cost.is_measured) {
-            kvs_text_printf(out, "profile (%s)", kvs_origin_name(cost.profile->fixed.origin));
+            kvs_text_printf(out, "profile (%s", kvs_origin_name(cost.profile->fixed.origin));
+            if (cost.profile->kv_type != row->c.workload.type_k)
+                kvs_text_printf(out, ", with %s", kvs_kv_type_name(cost.profile->kv_type));
+            kvs_text_puts(out, ")");
             continue;
         }
         kvs_text_printf(

@@ -13,9 +13,12 @@ static const struct kvs_compute_profile *compute_find_profile(const struct kvs_d
     const struct kvs_compute_profile *best = NULL;
     for (uint32_t i = 0; i < device->n_profiles; i++) {
         const struct kvs_compute_profile *p = &device->profiles[i];
-        if (strcmp(p->model, model) != 0 || p->kv_type != type)
+        if (strcmp(p->model, model) != 0)
             continue;
-        if (!best || fabs(p->head_share - head_share) < fabs(best->head_share - head_share))
+        bool is_same_type = best && (p->kv_type == type) == (best->kv_type == type);
+        if (!best || (!is_same_type && p->kv_type == type) ||
+            (is_same_type &&
+             fabs(p->head_share - head_share) < fabs(best->head_share - head_share)))
             best = p;
     }
     return best;

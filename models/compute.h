@@ -27,8 +27,10 @@ struct kvs_compute_cost {
 };
 
 /*
- * Picks the profile of the device for the model's name and KV type whose head_share is nearest to
- * head_share, else falls back to the roofline. Never fails for a loaded machine: a device with
+ * Picks the profile of the device for the model's name: of the same KV type if there is one, else of
+ * another (weights cost the same, and attention the same per row: where that was measured it is
+ * bound by the cores, not by the bytes); among these the one whose head_share is nearest to
+ * head_share. Without a profile falls back to the roofline. Never fails for a loaded machine: a device with
  * neither a profile nor a memory rate is refused by the loader.
  */
 struct kvs_compute_cost kvs_compute_cost_of(const struct kvs_device *device,

@@ -114,6 +114,22 @@ static void test_tensor_split(void **state)
     EXPECT_NEAR(b.chain_ps, 9 + 4 * 5);
 }
 
+/* K rows of 136 B, V rows of 544 B, halves of 68 and 272 B at 0.5 and 1.0 of the rate: 512 rows
+ * and two layers take 1,024 x (68 / 0.5 + 272) ns = 417.792 us. */
+static void test_unlike_sides(void **state)
+{
+    (void)state;
+    toy_init(&toy, 2);
+    toy.c.workload.depth = 300;
+    toy.c.placement.mode = KVS_SPLIT_TENSOR;
+    for (unsigned i = 0; i < 2; i++) {
+        toy.layers[i].v_dim = 128;
+        toy.devices[i].engines.row_curve =
+            (struct kvs_row_curve){.n = 2, .width_bytes = {68, 136}, .efficiency = {0.5, 1.0}};
+    }
+    EXPECT_NEAR(bound().link_ps, 417.792);
+}
+
 /* ---- never beaten ----------------------------------------------------------------------- */
 
 static double random_between(struct kvs_rng *rng, double lo, double hi)
@@ -318,7 +334,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_device),   cmocka_unit_test(test_mean),
         cmocka_unit_test(test_layer_split),  cmocka_unit_test(test_tensor_split),
-        cmocka_unit_test(test_never_beaten), cmocka_unit_test(test_met),
+        cmocka_unit_test(test_unlike_sides), cmocka_unit_test(test_never_beaten),
+        cmocka_unit_test(test_met),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

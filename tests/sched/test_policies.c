@@ -269,6 +269,25 @@ static unsigned count_ops(const struct kvs_segment *s, kvs_op_kind kind, kvs_tag
     return n;
 }
 
+/* Without a hidden state nothing crosses to the next device, but it still waits for the one
+ * before. */
+static void test_hop_without_bytes(void **state)
+{
+    (void)state;
+    for (size_t o = 0; o < KVS_COUNT_OF(options); o++) {
+        set_case(2, KVS_SPLIT_LAYER, &options[o], &streams[0]);
+        toy.llm.hidden = 0;
+        plan_of(&options[o]);
+        const struct kvs_segment *s = &toy.plan->segments.items[0];
+        bool is_resident = options[o].policy == &kvs_policy_resident;
+        kvs_tag before = is_resident ? KVS_TAG_FIRST : KVS_TAG_ATTENTION;
+        assert_int_equal(count_ops(s, KVS_OP_COPY, KVS_TAG_HOP), 0);
+        assert_int_equal(count_ops(s, KVS_OP_WAIT, KVS_TAG_HOP), 1);
+        assert_int_equal(count_pacing(s, before, KVS_TAG_HOP), 1);
+        toy_fini(&toy);
+    }
+}
+
 /* The example model: 17 computes, 32 row stores, 32 window copies; 552.5 MiB at depth 16,384.
  */
 static void test_example_ordered(void **state)
@@ -378,13 +397,10 @@ static void test_shared_cells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_plan_is_proven),
-        cmocka_unit_test(test_every_edge),
-        cmocka_unit_test(test_pacing_edges),
-        cmocka_unit_test(test_slot_edges),
-        cmocka_unit_test(test_example_ordered),
-        cmocka_unit_test(test_example_tensor_split),
-        cmocka_unit_test(test_issue_order),
+        cmocka_unit_test(test_every_plan_is_proven), cmocka_unit_test(test_every_edge),
+        cmocka_unit_test(test_pacing_edges),         cmocka_unit_test(test_slot_edges),
+        cmocka_unit_test(test_hop_without_bytes),    cmocka_unit_test(test_example_ordered),
+        cmocka_unit_test(test_example_tensor_split), cmocka_unit_test(test_issue_order),
         cmocka_unit_test(test_shared_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
