@@ -25,7 +25,7 @@ struct kvs_span {
 };
 
 struct kvs_timeline {
-    KVS_ARRAY(struct kvs_span) spans; /* by end time; for ops that ran */
+    KVS_ARRAY(struct kvs_span) spans; /* in the order recorded: device work by its end, host work by its start */
 };
 
 void kvs_timeline_fini(struct kvs_timeline *timeline);
