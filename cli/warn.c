@@ -33,8 +33,7 @@ static uint64_t warn_case(const struct kvs_case *c, const double *shares, uint32
 {
     for (uint32_t l = 0; l < c->llm->n_layer; l++) {
         const struct kvs_llm_layer *layer = &c->llm->layers[l];
-        bool is_staged = layer->kind == KVS_LAYER_FULL || layer->kind == KVS_LAYER_SWA;
-        if (!is_staged ||
+        if (!kvs_llm_layer_has_cache(layer) ||
             kvs_split_heads(c->placement.rule, layer, c->llm->weight_block, shares,
                             c->machine->n_devices, heads, NULL, NULL) != KVS_OK)
             continue;

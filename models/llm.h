@@ -42,6 +42,12 @@ struct kvs_llm_layer {
     uint32_t post_kernels;
 };
 
+/* Does it attend to a cache, its own or another layer's? Such layers are staged or resident. */
+static inline bool kvs_llm_layer_has_cache(const struct kvs_llm_layer *layer)
+{
+    return layer->kind == KVS_LAYER_FULL || layer->kind == KVS_LAYER_SWA;
+}
+
 struct kvs_llm {
     char name[64];
     char evidence[16]; /* config, partly, checked, test-fixture, recalled, measured, synthetic */

@@ -186,4 +186,10 @@ kvs_status kvs_machine_parse(const char *name, const char *bytes, size_t n,
                              struct kvs_machine **out, struct kvs_error *err) KVS_MUST_USE;
 void kvs_machine_destroy(struct kvs_machine *machine);
 
+/* Copies links and devices, to be changed; profiles are borrowed from the original, which must
+ * outlive the clone. Returns to caller: kvs_machine_clone_destroy. */
+kvs_status kvs_machine_clone(const struct kvs_machine *machine, struct kvs_machine **out,
+                             struct kvs_error *err) KVS_MUST_USE;
+void kvs_machine_clone_destroy(struct kvs_machine *machine); /* NULL is fine */
+
 #endif

@@ -11,7 +11,7 @@
 struct bound_sum {
     const struct kvs_case *c;
     const struct kvs_graph *graph;
-    double *link_s;    /* [2 n_links]: h2d and d2h seconds of one token */
+    double *link_s;    /* [n_links]: host to device, summed over the tokens */
     double *compute_s; /* [n_devices] */
     struct kvs_compute_cost *costs; /* [n_devices] */
     double n_tokens;   /* that the step at hand stands for */
@@ -40,7 +40,7 @@ static void bound_add_side(struct bound_sum *b, uint32_t d, double rows, uint64_
         if (m->links[l].mode == KVS_LINK_UNLIMITED)
             continue;
         bool is_own = (uint32_t)l == m->devices[d].link;
-        b->link_s[2 * l] += bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
+        b->link_s[l] += bytes / (m->links[l].rate[KVS_H2D].value * (is_own ? efficiency : 1.0));
     }
     if (m->host.memory_rate.value > 0.0)
         b->memory_s += bytes / m->host.memory_rate.value;
@@ -61,17 +61,12 @@ static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *p
                             uint32_t step)
 {
     const struct kvs_case *c = b->c;
-    const struct kvs_workload *w = &c->workload;
     double share = piece->device < 0 ? kvs_case_share(c, d) : 1.0;
-    struct kvs_llm_layer full = {.kind = KVS_LAYER_FULL};
-    double kv = share * kvs_case_n_streams(c) *
-                ((double)piece->resident_bytes_per_row *
-                     (double)kvs_case_window(c, &full, step).window_rows +
-                 (double)piece->resident_swa_bytes);
+    double kv = share * (double)kvs_piece_resident_bytes(c, piece, step);
     if (piece->stage != KVS_NO_STAGE)
         kv += bound_stage_bytes(c, &b->graph->stages.items[piece->stage], d, step);
-    uint32_t n_queries = w->is_unified ? w->n_parallel * w->n_rows : w->n_rows;
-    return kvs_compute_s(&b->costs[d], (uint64_t)((double)piece->params * share), (uint64_t)kv, n_queries) +
+    return kvs_compute_s(&b->costs[d], (uint64_t)((double)piece->params * share), (uint64_t)kv,
+                         kvs_case_stream_rows(c)) +
            piece->n_kernels * c->machine->devices[d].kernel_gap.value;
 }
 
@@ -128,7 +123,7 @@ static void bound_largest(const struct bound_sum *b, double n, struct kvs_bound 
     *out = (struct kvs_bound){0};
     for (uint32_t l = 0; l < m->n_links; l++) {
         snprintf(name, sizeof name, "%s.h2d", m->links[l].name);
-        bound_take(out, KVS_BOUND_LINK, b->link_s[2 * l] / n, name);
+        bound_take(out, KVS_BOUND_LINK, b->link_s[l] / n, name);
     }
     bound_take(out, KVS_BOUND_LINK, b->memory_s / n, "host memory");
     for (uint32_t d = 0; d < b->graph->n_devices; d++) {
@@ -142,8 +137,7 @@ static void bound_all_steps(struct bound_sum *b, struct kvs_bound *out)
 {
     const struct kvs_case *c = b->c;
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        b->costs[d] = kvs_compute_cost_of(&c->machine->devices[d], c->llm, c->workload.type_k,
-                                          c->workload.type_v, kvs_case_share(c, d));
+        b->costs[d] = kvs_case_compute_cost(c, d);
     for (uint32_t step = 0; step < c->workload.n_gen;) {
         /* windows are the same within a run of steps: one of them stands for all */
         uint32_t n = kvs_case_steps_with_same_window(c, step);
@@ -160,7 +154,7 @@ kvs_status kvs_bound_of(const struct kvs_case *c, struct kvs_bound *out, struct 
     void *sums = NULL, *costs = NULL;
     KVS_TRY(kvs_case_check(c, err));
     KVS_TRY(kvs_graph_create(c, &graph, err));
-    size_t n_links = 2 * (size_t)c->machine->n_links;
+    size_t n_links = c->machine->n_links;
     kvs_status status = kvs_mem_alloc(n_links + graph->n_devices, sizeof(double), &sums, err);
     if (status == KVS_OK)
         status = kvs_mem_alloc(graph->n_devices, sizeof(struct kvs_compute_cost), &costs, err);

@@ -3,7 +3,7 @@
  *
  *   link      every byte that must cross a link this token (windows as the placement delivers them
  *             [rows of the padded window], constants aside) over that link's rate, with sharing: the
- *             largest over all links and directions
+ *             largest over all links. What goes back to the host, new rows, is far less and left out
  *   compute   each device's compute as `resident` takes it: its pieces one after another, with kernel
  *             gaps and all-reduces at idle latency; sampling on top, since the next token's compute
  *             depends on it

@@ -28,10 +28,14 @@ uint32_t kvs_case_n_streams(const struct kvs_case *c)
     return c->workload.is_unified ? 1 : c->workload.n_parallel;
 }
 
-/* Rows that one step adds to a stream. */
-static uint64_t case_new_rows(const struct kvs_case *c)
+uint32_t kvs_case_stream_rows(const struct kvs_case *c)
 {
-    return (uint64_t)c->workload.n_rows * (c->workload.is_unified ? c->workload.n_parallel : 1);
+    return c->workload.n_rows * (c->workload.is_unified ? c->workload.n_parallel : 1);
+}
+
+uint64_t kvs_case_batch_rows(const struct kvs_case *c)
+{
+    return (uint64_t)c->workload.n_rows * c->workload.n_parallel;
 }
 
 /* Cells of a stream that hold rows before step `step`. */
@@ -70,7 +74,7 @@ struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm
     if (c->workload.window_rows) {
         window.window_rows = c->workload.window_rows < cells ? c->workload.window_rows : cells;
     } else {
-        window.window_rows = kvs_kv_window_rows(used + case_new_rows(c), cells, c->workload.pad_rows);
+        window.window_rows = kvs_kv_window_rows(used + kvs_case_stream_rows(c), cells, c->workload.pad_rows);
     }
     /* A full sliding-window cache is written round and round: the stable prefix ends at the row. */
     window.early_rows = used < cells ? used : used % cells;
@@ -83,7 +87,7 @@ static bool case_same_window(const struct kvs_case *c, uint32_t a, uint32_t b)
 {
     for (uint32_t l = 0; l < c->llm->n_layer; l++) {
         const struct kvs_llm_layer *layer = &c->llm->layers[l];
-        if (layer->kind != KVS_LAYER_FULL && layer->kind != KVS_LAYER_SWA)
+        if (!kvs_llm_layer_has_cache(layer))
             continue;
         struct kvs_window x = kvs_case_window(c, layer, a);
         struct kvs_window y = kvs_case_window(c, layer, b);
@@ -119,6 +123,17 @@ double kvs_case_share(const struct kvs_case *c, uint32_t device)
     for (uint32_t d = 0; d < c->machine->n_devices; d++)
         sum += c->placement.shares[d];
     return c->placement.shares[device] / sum;
+}
+
+bool kvs_case_uses_device(const struct kvs_case *c, uint32_t device)
+{
+    return kvs_case_share(c, device) > 0.0;
+}
+
+struct kvs_compute_cost kvs_case_compute_cost(const struct kvs_case *c, uint32_t device)
+{
+    return kvs_compute_cost_of(&c->machine->devices[device], c->llm, c->workload.type_k,
+                               c->workload.type_v, kvs_case_share(c, device));
 }
 
 static kvs_status case_check_shares(const struct kvs_case *c, struct kvs_error *err)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "models/compute.h"
 #include "models/kv.h"
 #include "models/llm.h"
 #include "models/machine.h"
@@ -75,6 +76,10 @@ struct kvs_window {
 
 /* Streams of the cache: n_parallel, or 1 when unified. */
 uint32_t kvs_case_n_streams(const struct kvs_case *c);
+/* Rows that one step adds to a stream: those of all its sequences. */
+uint32_t kvs_case_stream_rows(const struct kvs_case *c);
+/* Rows that one step computes: all sequences. */
+uint64_t kvs_case_batch_rows(const struct kvs_case *c);
 /* Cells per stream of the cache, and of one layer (sliding-window layers keep fewer). */
 uint64_t kvs_case_cells(const struct kvs_case *c);
 uint64_t kvs_case_layer_cells(const struct kvs_case *c, const struct kvs_llm_layer *layer);
@@ -86,5 +91,9 @@ uint32_t kvs_case_steps_with_same_window(const struct kvs_case *c, uint32_t step
 
 /* Share of device d in the whole: weights and, on average, heads. Sums to 1 over the devices. */
 double kvs_case_share(const struct kvs_case *c, uint32_t device);
+/* Has the device any work? One without a split, else those with a share. */
+bool kvs_case_uses_device(const struct kvs_case *c, uint32_t device);
+/* What compute costs on a device: its profile nearest to that share, or its roofline. */
+struct kvs_compute_cost kvs_case_compute_cost(const struct kvs_case *c, uint32_t device);
 
 #endif

@@ -131,7 +131,6 @@ static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32
     struct kvs_piece *piece;
     KVS_TRY(graph_piece(b, index, device, true, &piece));
     piece->stage = s;
-    b->graph->has_shared_cells |= b->c->llm->layers[index].kv_source >= 0;
     return KVS_OK;
 }
 
@@ -154,8 +153,7 @@ static kvs_status graph_add_layer(struct graph_builder *b, uint32_t index)
     const struct kvs_llm_layer *layer = &b->c->llm->layers[index];
     bool is_tensor = b->c->placement.mode == KVS_SPLIT_TENSOR;
     int32_t device = is_tensor ? -1 : (int32_t)kvs_graph_device_of_layer(b->c, index);
-    bool has_cache = layer->kind == KVS_LAYER_FULL || layer->kind == KVS_LAYER_SWA;
-    if (has_cache) {
+    if (kvs_llm_layer_has_cache(layer)) {
         KVS_TRY(graph_add_work(b, index, device, layer->pre_params, layer->pre_kernels, false));
         bool reads_resident = layer->kv_source >= 0 && graph_cache_stage(b, index, KVS_NO_STAGE) == KVS_NO_STAGE;
         if (b->n_resident_left > 0 || reads_resident) {
@@ -198,6 +196,17 @@ out:
     }
     *out = graph;
     return KVS_OK;
+}
+
+uint64_t kvs_piece_resident_bytes(const struct kvs_case *c, const struct kvs_piece *piece,
+                                  uint32_t step)
+{
+    if (piece->resident_bytes_per_row == 0 && piece->resident_swa_bytes == 0)
+        return 0;
+    struct kvs_llm_layer full = {.kind = KVS_LAYER_FULL};
+    uint64_t rows = kvs_case_window(c, &full, step).window_rows;
+    return kvs_case_n_streams(c) *
+           (piece->resident_bytes_per_row * rows + piece->resident_swa_bytes);
 }
 
 void kvs_graph_destroy(struct kvs_graph *graph)

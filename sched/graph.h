@@ -55,11 +55,17 @@ struct kvs_graph {
     uint32_t n_devices;  /* that take part */
     KVS_ARRAY(struct kvs_stage) stages;
     KVS_ARRAY(struct kvs_piece) pieces;
-    bool has_shared_cells; /* some staged layer reads another layer's cache */
 };
 
+/* c is borrowed for the call. Errors: those of the head split. Returns to caller:
+ * kvs_graph_destroy. */
 kvs_status kvs_graph_create(const struct kvs_case *c, struct kvs_graph **out, struct kvs_error *err) KVS_MUST_USE;
 void kvs_graph_destroy(struct kvs_graph *graph);
+
+/* Cache bytes that a piece's attention reads on the device itself at a step, all devices and
+ * streams: layers kept there. */
+uint64_t kvs_piece_resident_bytes(const struct kvs_case *c, const struct kvs_piece *piece,
+                                  uint32_t step);
 
 /* Device of a layer under layer split (0 without). Layers are dealt in runs by the shares, as
  * llama.cpp deals them: layer l goes to the first device whose cumulative share exceeds l / n. */

@@ -85,15 +85,20 @@ struct kvs_ring_choice kvs_ring_choose(uint32_t lookahead, uint64_t need_bytes,
     return choice;
 }
 
+uint64_t kvs_ring_run_bytes(uint64_t window_rows, uint64_t row_bytes)
+{
+    uint64_t a = KVS_BUFFER_ALIGNMENT;
+    return (window_rows * row_bytes + a - 1) / a * a;
+}
+
 uint64_t kvs_ring_need_bytes(const struct kvs_case *c, const struct kvs_llm_layer *layer,
                              uint64_t window_rows)
 {
     if (layer->kv_source >= 0) /* it stores no rows of its own but reads as many of the owner's */
         layer = &c->llm->layers[layer->kv_source];
-    uint64_t k = kvs_kv_k_row_bytes(layer, c->workload.type_k) * window_rows;
-    uint64_t v = kvs_kv_v_row_bytes(layer, c->workload.type_v) * window_rows;
-    uint64_t a = KVS_BUFFER_ALIGNMENT;
-    return kvs_case_n_streams(c) * ((k + a - 1) / a * a + (v + a - 1) / a * a);
+    uint64_t k = kvs_ring_run_bytes(window_rows, kvs_kv_k_row_bytes(layer, c->workload.type_k));
+    uint64_t v = kvs_ring_run_bytes(window_rows, kvs_kv_v_row_bytes(layer, c->workload.type_v));
+    return kvs_case_n_streams(c) * (k + v);
 }
 
 static bool ring_takes_part(const struct kvs_case *c, uint32_t device, uint32_t layer)
@@ -115,7 +120,7 @@ kvs_status kvs_case_free_bytes(const struct kvs_case *c, uint32_t device, uint64
     uint32_t n_resident = c->placement.kv_gpu_layers;
     for (uint32_t l = 0; l < c->llm->n_layer && n_resident > 0; l++) {
         const struct kvs_llm_layer *layer = &c->llm->layers[l];
-        if (layer->kind != KVS_LAYER_FULL && layer->kind != KVS_LAYER_SWA)
+        if (!kvs_llm_layer_has_cache(layer))
             continue;
         n_resident--;
         if (layer->kv_source >= 0 || !ring_takes_part(c, device, l))
@@ -142,7 +147,7 @@ static void ring_needs(const struct kvs_case *c, uint32_t device, uint32_t step,
     *out_need = *out_full = 0;
     for (uint32_t l = 0; l < c->llm->n_layer; l++) {
         const struct kvs_llm_layer *layer = &c->llm->layers[l];
-        if (layer->kind != KVS_LAYER_FULL && layer->kind != KVS_LAYER_SWA)
+        if (!kvs_llm_layer_has_cache(layer))
             continue;
         if (n_resident > 0) {
             n_resident--;

@@ -48,6 +48,8 @@ struct kvs_ring_choice kvs_ring_choose(uint32_t lookahead, uint64_t need_bytes,
                                        uint64_t full_need_bytes, uint64_t budget_bytes,
                                        uint64_t headroom_bytes, uint64_t free_bytes);
 
+/* Bytes of one stream's run of rows in a slot, padded to the buffer alignment. */
+uint64_t kvs_ring_run_bytes(uint64_t window_rows, uint64_t row_bytes);
 /* Bytes of one slot for a layer over window_rows per stream (whole rows, as the fork allocates). */
 uint64_t kvs_ring_need_bytes(const struct kvs_case *c, const struct kvs_llm_layer *layer,
                              uint64_t window_rows);

@@ -7,35 +7,6 @@
 
 #include "base/mem.h"
 
-/* A copy of the machine whose links and devices may be changed; the rest is borrowed. */
-struct edge_machine {
-    struct kvs_machine machine;
-};
-
-static kvs_status edge_copy(const struct kvs_machine *from, struct edge_machine *out,
-                            struct kvs_error *err)
-{
-    void *links, *devices;
-    out->machine = *from;
-    KVS_TRY(kvs_mem_alloc(from->n_links, sizeof *from->links, &links, err));
-    kvs_status status = kvs_mem_alloc(from->n_devices, sizeof *from->devices, &devices, err);
-    if (status != KVS_OK) {
-        kvs_mem_free(links);
-        return status;
-    }
-    memcpy(links, from->links, from->n_links * sizeof *from->links);
-    memcpy(devices, from->devices, from->n_devices * sizeof *from->devices);
-    out->machine.links = links;
-    out->machine.devices = devices;
-    return KVS_OK;
-}
-
-static void edge_free(struct edge_machine *m)
-{
-    kvs_mem_free(m->machine.links);
-    kvs_mem_free(m->machine.devices);
-}
-
 static kvs_status edge_run(const struct kvs_case *c, const struct kvs_machine *machine,
                            const struct kvs_plan *plan, const struct kvs_exec_ops *exec,
                            double *out_ms, struct kvs_error *err)
@@ -50,12 +21,12 @@ static kvs_status edge_run(const struct kvs_case *c, const struct kvs_machine *m
     return KVS_OK;
 }
 
-static void edge_scale_links(struct edge_machine *m, double factor)
+static void edge_scale_links(struct kvs_machine *machine, double factor)
 {
-    for (uint32_t l = 0; l < m->machine.n_links; l++)
+    for (uint32_t l = 0; l < machine->n_links; l++)
         for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-            m->machine.links[l].rate[dir].value *= factor;
-            m->machine.links[l].opposite[dir].value *= factor;
+            machine->links[l].rate[dir].value *= factor;
+            machine->links[l].opposite[dir].value *= factor;
         }
 }
 
@@ -80,14 +51,17 @@ static void edge_offer(struct kvs_edge *edge, double token_ms, double other_ms, 
 
 static kvs_status edge_links(const struct kvs_case *c, const struct kvs_plan *plan,
                              const struct kvs_exec_ops *exec, double token_ms, double factor,
-                             const char *reason, struct kvs_edge *edge, struct kvs_error *err)
+                             struct kvs_edge *edge, struct kvs_error *err)
 {
-    struct edge_machine m;
+    struct kvs_machine *machine;
     double other_ms;
-    KVS_TRY(edge_copy(c->machine, &m, err));
-    edge_scale_links(&m, factor);
-    kvs_status status = edge_run(c, &m.machine, plan, exec, &other_ms, err);
-    edge_free(&m);
+    char reason[64];
+    KVS_TRY(kvs_machine_clone(c->machine, &machine, err));
+    edge_scale_links(machine, factor);
+    snprintf(reason, sizeof reason, "with deliveries %.0f%% %s", KVS_EDGE_STEP * 100.0,
+             factor < 1.0 ? "slower" : "faster");
+    kvs_status status = edge_run(c, machine, plan, exec, &other_ms, err);
+    kvs_machine_clone_destroy(machine);
     if (status == KVS_OK)
         edge_offer(edge, token_ms, other_ms, 1.0 / factor - 1.0, reason);
     return status;
@@ -97,15 +71,15 @@ static kvs_status edge_first_turn(const struct kvs_case *c, const struct kvs_pla
                                   const struct kvs_exec_ops *exec, double token_ms,
                                   struct kvs_edge *edge, struct kvs_error *err)
 {
-    struct edge_machine m;
+    struct kvs_machine *machine;
     double other_ms;
-    KVS_TRY(edge_copy(c->machine, &m, err));
-    for (uint32_t d = 0; d < m.machine.n_devices; d++) {
-        kvs_first_turn *turn = &m.machine.devices[d].engines.first_turn;
+    KVS_TRY(kvs_machine_clone(c->machine, &machine, err));
+    for (uint32_t d = 0; d < machine->n_devices; d++) {
+        kvs_first_turn *turn = &machine->devices[d].engines.first_turn;
         *turn = *turn == KVS_FIRST_TURN_FREE ? KVS_FIRST_TURN_CHAINED : KVS_FIRST_TURN_FREE;
     }
-    kvs_status status = edge_run(c, &m.machine, plan, exec, &other_ms, err);
-    edge_free(&m);
+    kvs_status status = edge_run(c, machine, plan, exec, &other_ms, err);
+    kvs_machine_clone_destroy(machine);
     if (status == KVS_OK)
         edge_offer(edge, token_ms, other_ms, 0.0, "which stream an idle engine serves second");
     return status;
@@ -151,10 +125,8 @@ static kvs_status edge_neighbours(const struct kvs_case *c, const struct kvs_pla
                                   double *out_base_ms, struct kvs_edge *out, struct kvs_error *err)
 {
     KVS_TRY(edge_run(c, c->machine, plan, exec, out_base_ms, err));
-    KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 - KVS_EDGE_STEP,
-                       "with deliveries 5% slower", out, err));
-    KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 + KVS_EDGE_STEP,
-                       "with deliveries 5% faster", out, err));
+    KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 - KVS_EDGE_STEP, out, err));
+    KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 + KVS_EDGE_STEP, out, err));
     return has_chains ? edge_first_turn(c, plan, exec, *out_base_ms, out, err) : KVS_OK;
 }
 

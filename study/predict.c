@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sched/plan_check.h"
 #include "study/edge.h"
@@ -13,15 +12,13 @@ static double predict_ms(kvs_time ps, uint32_t n_tokens)
     return kvs_ms_from_ps(ps) / (double)n_tokens;
 }
 
-/* ---- what bounds it --------------------------------------------------------------------- */
-
 static void predict_offer(struct kvs_prediction *p, const struct kvs_run *run, kvs_time busy_ps,
-                          const char *fmt, const char *name)
+                          const char *part, const char *name)
 {
     struct kvs_busy busy = {.busy_frac = run->total_ps > 0 ? (double)busy_ps / (double)run->total_ps : 0.0};
     if (busy_ps <= 0)
         return;
-    snprintf(busy.name, sizeof busy.name, "%s%s", name, fmt);
+    snprintf(busy.name, sizeof busy.name, "%s%s", name, part);
     if (busy.busy_frac > p->bottleneck.busy_frac) {
         p->runner_up = p->bottleneck;
         p->bottleneck = busy;
@@ -97,6 +94,7 @@ static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case
 {
     struct kvs_run run;
     struct kvs_exec_options exec = {.wants_timeline = options->timeline != NULL};
+    KVS_ASSERT(options->exec->abi_version == KVS_EXEC_ABI && options->exec->run);
     KVS_TRY(kvs_plan_check(plan, NULL, NULL, err));
     KVS_TRY(options->exec->run(plan, c, &exec, &run, options->timeline, err));
     predict_fill(out, &run, c);
@@ -121,6 +119,7 @@ kvs_status kvs_predict(const struct kvs_case *c, const struct kvs_policy *policy
 {
     struct kvs_decision decision = {0};
     struct kvs_plan *plan;
+    KVS_ASSERT(policy->abi_version == KVS_POLICY_ABI && policy->plan);
     KVS_TRY(policy->plan(c, &decision, &plan, err));
     kvs_status status = kvs_predict_plan(plan, c, options, out, err);
     out->decision = decision;

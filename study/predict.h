@@ -29,7 +29,7 @@ struct kvs_breakdown {
 struct kvs_edge {
     bool is_edge;
     double other_ms;  /* token time on the other side */
-    char reason[128]; /* what decides: "deliveries 3% shorter", "the engine's first turn" */
+    char reason[128]; /* what decides: "with deliveries 5% slower" */
 };
 
 struct kvs_prediction {
@@ -54,6 +54,7 @@ struct kvs_predict_options {
     struct kvs_plan **plan;           /* NULL, or the plan, returned to the caller */
 };
 
+/* Borrows everything for the call. Errors: those of the policy, the checker and the executor. */
 kvs_status kvs_predict(const struct kvs_case *c, const struct kvs_policy *policy,
                        const struct kvs_predict_options *options, struct kvs_prediction *out,
                        struct kvs_error *err) KVS_MUST_USE;

@@ -38,12 +38,6 @@ uint64_t kvs_configuration_value(const struct kvs_product *product,
                                  const struct kvs_configuration *configuration,
                                  kvs_setting setting);
 
-/* Copies devices and links, to be changed; profiles are borrowed from the original. Returns to
- * caller: kvs_machine_clone_destroy. */
-kvs_status kvs_machine_clone(const struct kvs_machine *machine, struct kvs_machine **out,
-                             struct kvs_error *err) KVS_MUST_USE;
-void kvs_machine_clone_destroy(struct kvs_machine *machine); /* NULL is fine */
-
 /* Ends of what a machine file leaves open. */
 typedef enum kvs_interval_end { KVS_END_SLOW, KVS_END_FAST } kvs_interval_end;
 

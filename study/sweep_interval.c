@@ -1,19 +1,9 @@
 /* What a machine file leaves open: who rests on it, and the machine at either end. */
-#include <string.h>
-
-#include "base/mem.h"
-#include "models/compute.h"
 #include "study/sweep.h"
 
 static bool interval_has_width(const struct kvs_param *param)
 {
     return param->lo < param->hi;
-}
-
-/* The devices that a case uses: one without a split, else those with a share. */
-static bool interval_is_used(const struct kvs_case *c, uint32_t device)
-{
-    return kvs_case_share(c, device) > 0.0;
 }
 
 static bool interval_is_open_link(const struct kvs_link *link)
@@ -28,17 +18,14 @@ static bool interval_is_open_link(const struct kvs_link *link)
 
 static bool interval_is_open_device(const struct kvs_case *c, uint32_t d)
 {
-    const struct kvs_device *device = &c->machine->devices[d];
-    double share = c->placement.mode == KVS_SPLIT_TENSOR ? kvs_case_share(c, d) : 1.0;
-    struct kvs_compute_cost cost =
-        kvs_compute_cost_of(device, c->llm, c->workload.type_k, c->workload.type_v, share);
-    return !cost.is_measured && interval_has_width(&device->memory_efficiency);
+    return !kvs_case_compute_cost(c, d).is_measured &&
+           interval_has_width(&c->machine->devices[d].memory_efficiency);
 }
 
 bool kvs_case_is_uncertain(const struct kvs_case *c)
 {
     for (uint32_t d = 0; d < c->machine->n_devices; d++) {
-        if (!interval_is_used(c, d))
+        if (!kvs_case_uses_device(c, d))
             continue;
         if (interval_is_open_device(c, d))
             return true;
@@ -69,7 +56,7 @@ kvs_status kvs_machine_at_end(const struct kvs_case *c, kvs_interval_end end,
         }
     }
     for (uint32_t d = 0; d < (*out)->n_devices; d++)
-        if (interval_is_used(c, d) && interval_is_open_device(c, d))
+        if (kvs_case_uses_device(c, d) && interval_is_open_device(c, d))
             interval_move(&(*out)->devices[d].memory_efficiency, end);
     return KVS_OK;
 }
