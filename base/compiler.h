@@ -9,8 +9,9 @@
 #define KVS_UNLIKELY(x)   __builtin_expect(!!(x), 0)
 #define KVS_COUNT_OF(arr) (sizeof(arr) / sizeof((arr)[0]))
 
-/* Around an assignment to a bit-field whose range was checked: the compilers cannot see that. */
-#define KVS_NARROWING_BEGIN                                                                        \
+/* Around an assignment to a bit-field whose range was checked: the compilers cannot see that.
+ */
+#define KVS_NARROWING_BEGIN                                                                    \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wconversion\"")
 #define KVS_NARROWING_END _Pragma("GCC diagnostic pop")
 

@@ -53,7 +53,7 @@ static kvs_status file_open(const char *path, FILE **out, struct kvs_error *err)
     }
     if (S_ISDIR(info.st_mode)) {
         fclose(in);
-        return kvs_error_at(err, KVS_EIO, path, 0, 0, "is a directory, expected a file");
+        return kvs_error_at(err, KVS_EINVAL, path, 0, 0, "is a directory, expected a file");
     }
     *out = in;
     return KVS_OK;
@@ -95,14 +95,50 @@ static kvs_status file_write_fd(int fd, const char *path, const char *data, size
     return code == 0 ? KVS_OK : file_fail(err, path, "cannot write", code);
 }
 
+static kvs_status file_unwritable(struct kvs_error *err, const char *path, int code)
+{
+    return kvs_error_at(err, KVS_EIO, path, 0, 0, "cannot open for writing: %s",
+                        strerror(code));
+}
+
 /* A device or pipe is written in place: a rename would replace it by a file. */
 static kvs_status file_write_special(const char *path, const char *data, size_t n,
                                      struct kvs_error *err)
 {
     int fd = open(path, O_WRONLY);
     if (fd < 0)
-        return file_fail(err, path, "cannot open for writing", errno);
+        return file_unwritable(err, path, errno);
     return file_write_fd(fd, path, data, n, err);
+}
+
+/* The file beside path that takes its place once it is complete. */
+static kvs_status file_open_temporary(const char *path, struct kvs_text *name, int *out_fd,
+                                      struct kvs_error *err)
+{
+    kvs_text_printf(name, "%s.%ld.tmp", path, (long)getpid());
+    if (name->status != KVS_OK)
+        return kvs_error_at(err, name->status, path, 0, 0, "out of memory while writing");
+    *out_fd = open(name->data, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    return *out_fd < 0 ? file_unwritable(err, path, errno) : KVS_OK;
+}
+
+kvs_status kvs_file_check_writable(const char *path, struct kvs_error *err)
+{
+    struct kvs_text temporary = {0};
+    struct stat info;
+    int fd;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        if (S_ISDIR(info.st_mode))
+            return file_unwritable(err, path, EISDIR);
+        return access(path, W_OK) == 0 ? KVS_OK : file_unwritable(err, path, errno);
+    }
+    kvs_status status = file_open_temporary(path, &temporary, &fd, err);
+    if (status == KVS_OK) {
+        close(fd);
+        unlink(temporary.data);
+    }
+    kvs_text_fini(&temporary);
+    return status;
 }
 
 kvs_status kvs_file_write(const char *path, const char *data, size_t n, struct kvs_error *err)
@@ -112,15 +148,9 @@ kvs_status kvs_file_write(const char *path, const char *data, size_t n, struct k
     if (is_there && !S_ISREG(info.st_mode))
         return file_write_special(path, data, n, err);
     struct kvs_text temporary = {0};
-    kvs_text_printf(&temporary, "%s.%ld.tmp", path, (long)getpid());
-    if (temporary.status != KVS_OK)
-        return kvs_error_at(err, temporary.status, path, 0, 0, "out of memory while writing");
     kvs_status status;
-    int fd = open(temporary.data, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (fd < 0) {
-        status = file_fail(err, path, "cannot open for writing", errno);
-        goto out;
-    }
+    int fd;
+    KVS_TRY_GOTO(file_open_temporary(path, &temporary, &fd, err), out);
     if (is_there)
         (void)!fchmod(fd, info.st_mode & 07777);
     status = file_write_fd(fd, path, data, n, err);

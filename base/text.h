@@ -29,6 +29,9 @@ kvs_status kvs_file_read(const char *path, size_t max_bytes, char **out_data, si
  * place. */
 kvs_status kvs_file_write(const char *path, const char *data, size_t n,
                           struct kvs_error *err) KVS_MUST_USE;
+/* KVS_EIO when kvs_file_write could not begin: to be asked before work whose result goes there.
+ * What is at path stays as it is. */
+kvs_status kvs_file_check_writable(const char *path, struct kvs_error *err) KVS_MUST_USE;
 
 /* The candidate nearest to word (Damerau-Levenshtein, at most a third of its length away, ties
  * to the first), or NULL. candidates: [n]. */

@@ -2,14 +2,16 @@
  * The one place that parses and prints bytes, times and rates.
  *
  * Suffixes: k M G T are powers of ten, Ki Mi Gi Ti powers of two, B byte, b bit.
- *   bytes   "512MiB" "34B" "1.5GB" "64KiB"          -> uint64_t bytes
- *   time    "31us" "0.6ms" "1.5ns" "2s" "250ps"      -> kvs_time, picoseconds
- *   rate    "24.8GB/s" "24GiB/s" "196Gb/s" "gen4x16" -> double B/s (gen names give the raw link
- * rate) flops   "29.1TFLOP/s" "800GFLOP/s"              -> double FLOP/s percent "7%" or a
- * plain fraction "0.07"         -> double fraction A number without a unit is refused with a
- * hint. One blank between number and unit is allowed. Bytes and times are rounded to nearest; a
- * value above 0 that would round to 0 is refused. Negative values, NaN, infinities, overflow
- * and trailing text are errors.
+ *
+ *   bytes    "512MiB" "34B" "1.5GB" "64KiB"            uint64_t bytes
+ *   time     "31us" "0.6ms" "1.5ns" "2s" "250ps"       kvs_time, picoseconds
+ *   rate     "24.8GB/s" "24GiB/s" "196Gb/s" "gen4x16"  double B/s; a gen name is the raw rate
+ *   flops    "29.1TFLOP/s" "800GFLOP/s"                double FLOP/s
+ *   percent  "7%", or a plain fraction "0.07"          double fraction
+ *
+ * A number without a unit is refused with a hint. One blank between number and unit is allowed.
+ * Bytes and times are rounded to nearest; a value above 0 that would round to 0 is refused.
+ * Negative values, NaN, infinities, overflow and trailing text are errors.
  */
 #ifndef KVS_BASE_UNITS_H
 #define KVS_BASE_UNITS_H

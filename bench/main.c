@@ -1,7 +1,7 @@
 /*
- * Cost of the simulator itself: ns per dispatched operation with repeat detection off, plan building,
- * checking and timeline apart, and bytes per operation; from 1 to 1,024 devices, with links of their
- * own and sharing. Prints a table; asserts nothing.
+ * Cost of the simulator itself: ns per dispatched operation with repeat detection off, plan
+ * building, checking and timeline apart, and bytes per operation; from 1 to 1,024 devices, with
+ * links of their own and sharing. Prints a table; asserts nothing.
  *
  *     build/release/kvsim-bench [largest number of devices]
  */
@@ -134,14 +134,14 @@ static void bench_model(const struct bench_case *b, struct kvs_llm *llm)
 }
 
 struct bench_result {
-    uint64_t n_ops;      /* in the plan */
-    uint64_t n_run;      /* dispatched */
+    uint64_t n_ops;                                /* in the plan */
+    uint64_t n_run;                                /* dispatched */
     double plan_ns, check_ns, run_ns, timeline_ns; /* best round, whole */
     uint64_t plan_bytes, sim_bytes, check_bytes;
 };
 
-static double bench_run(const struct kvs_plan *plan, const struct kvs_case *c, bool wants_timeline,
-                        struct bench_result *r)
+static double bench_run(const struct kvs_plan *plan, const struct kvs_case *c,
+                        bool wants_timeline, struct bench_result *r)
 {
     struct kvs_run run;
     struct kvs_error err;
@@ -207,9 +207,9 @@ static void bench_one(const struct bench_case *b)
     for (int round = 0; round < BENCH_ROUNDS; round++)
         bench_round(&c, &r);
     double n = (double)r.n_ops, n_run = (double)r.n_run;
-    printf("%-30s %7" PRIu32 " %9" PRIu64 " %8.1f %9.1f %8.1f %8.1f | %7.1f %7.1f %8.1f\n", b->name,
-           b->n_devices, r.n_run, r.run_ns / n_run, r.timeline_ns / n_run, r.plan_ns / n,
-           r.check_ns / n, (double)r.plan_bytes / n, (double)r.sim_bytes / n,
+    printf("%-30s %7" PRIu32 " %9" PRIu64 " %8.1f %9.1f %8.1f %8.1f | %7.1f %7.1f %8.1f\n",
+           b->name, b->n_devices, r.n_run, r.run_ns / n_run, r.timeline_ns / n_run,
+           r.plan_ns / n, r.check_ns / n, (double)r.plan_bytes / n, (double)r.sim_bytes / n,
            (double)r.check_bytes / n);
     fflush(stdout);
     kvs_mem_free(machine.links);
@@ -232,12 +232,12 @@ int main(int argc, char **argv)
         {"tensor, own links", 1024, 1, KVS_SPLIT_TENSOR},
         {"tensor, 16 share a link", 1024, 16, KVS_SPLIT_TENSOR},
     };
-    long largest = argc > 1 ? atol(argv[1]) : KVS_MAX_DEVICES;
+    long largest = argc > 1 ? atol(argv[1]) : KVS_MACHINE_MAX_DEVICES;
     printf("pipelined, look-ahead 1, best of %d rounds, repeat detection off\n", BENCH_ROUNDS);
-    printf("%-30s %7s %9s %8s %9s %8s %8s | %7s %7s %8s\n", "", "", "", "ns/op", "ns/op", "ns/op",
-           "ns/op", "B/op", "B/op", "B/op");
-    printf("%-30s %7s %9s %8s %9s %8s %8s | %7s %7s %8s\n", "machine", "devices", "ops run", "run",
-           "+timeline", "plan", "check", "plan", "run", "check");
+    printf("%-30s %7s %9s %8s %9s %8s %8s | %7s %7s %8s\n", "", "", "", "ns/op", "ns/op",
+           "ns/op", "ns/op", "B/op", "B/op", "B/op");
+    printf("%-30s %7s %9s %8s %9s %8s %8s | %7s %7s %8s\n", "machine", "devices", "ops run",
+           "run", "+timeline", "plan", "check", "plan", "run", "check");
     for (size_t i = 0; i < KVS_COUNT_OF(cases); i++)
         if ((long)cases[i].n_devices <= largest)
             bench_one(&cases[i]);

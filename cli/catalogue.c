@@ -5,10 +5,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "base/yaml.h"
+
+const char *kvs_checkout_root(void)
+{
+    const char *root = getenv("KVSIM_ROOT");
+    return root != NULL && root[0] != '\0' ? root : NULL;
+}
 
 static const char *catalogue_word(const char *kind)
 {

@@ -11,6 +11,10 @@
 #include "base/array.h"
 #include "base/status.h"
 
+/* The checkout that ./kvsim runs in, or NULL: the last place to look for files that are not
+ * embedded (measured tables, plot.gp). From the environment, KVSIM_ROOT. */
+const char *kvs_checkout_root(void);
+
 struct kvs_catalogue_entry {
     const char *kind; /* llm, gpu, machine, experiment */
     const char *name; /* file name without .yaml; an experiment's folder name */

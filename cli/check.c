@@ -8,17 +8,8 @@
 #include "sched/plan_check.h"
 #include "study/sweep.h"
 
-#define CHECK_MAX_BYTES ((size_t)256 << 20)
-
-static const struct kvs_option options_table[] = {
-    {.name = "catalogue",
-     .kind = KVS_OPTION_STRING,
-     .metavar = "DIR",
-     .is_common = true,
-     .help = "folder that comes before the built-in catalogue"},
-};
-static const struct kvs_option_group group = {"Catalogue", options_table, 1};
-static const struct kvs_option_group *const groups[] = {&group, &kvs_common_group};
+static const struct kvs_option_group *const groups[] = {&kvs_catalogue_group,
+                                                        &kvs_common_group};
 static const char *const examples[] = {"kvsim check ./my-box.yaml",
                                        "kvsim check models/llm/qwen3-8b.yaml",
                                        "kvsim plan -d 4096 -kvpd 1 | kvsim check -", NULL};
@@ -179,7 +170,7 @@ static kvs_status check_yaml(struct check *c, struct kvs_error *err)
 static kvs_status check_file(struct check *c, const char *path, struct kvs_error *err)
 {
     char *data;
-    KVS_TRY(kvs_file_read(path, CHECK_MAX_BYTES, &data, &c->n, err));
+    KVS_TRY(kvs_file_read(path, KVS_PLAN_LINES_MAX_BYTES, &data, &c->n, err));
     c->name = strcmp(path, "-") == 0 ? "stdin" : path;
     c->data = data;
     size_t blank = strspn(data, " \t\r\n");

@@ -45,14 +45,6 @@ static void print_link(const struct kvs_machine *machine, const struct kvs_link 
                     link->parent < 0 ? "host memory" : machine->links[link->parent].name);
 }
 
-static bool print_is_of_device(const struct kvs_machine *machine, const struct kvs_link *link)
-{
-    for (uint32_t d = 0; d < machine->n_devices; d++)
-        if (strcmp(machine->devices[d].name, link->name) == 0)
-            return true;
-    return false;
-}
-
 static void print_device(const struct kvs_machine *machine, const struct kvs_device *device,
                          struct kvs_text *out)
 {
@@ -77,7 +69,7 @@ kvs_status kvs_check_print_machine(const struct kvs_machine *machine, struct kvs
         kvs_text_printf(out, "build %s\n", machine->build);
     for (uint32_t l = 0; l < machine->n_links; l++) {
         print_link(machine, &machine->links[l], out);
-        if (print_is_of_device(machine, &machine->links[l]))
+        if (kvs_link_is_of_device(machine, &machine->links[l]))
             continue;
         KVS_TRY_GOTO(kvs_figures_add_link(&figures, &machine->links[l], err), out);
         print_figures(&figures, from, out);

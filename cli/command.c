@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const when_choices[] = {"auto", "always", "never", NULL};
@@ -30,6 +31,16 @@ static const struct kvs_option common_options[] = {
 };
 const struct kvs_option_group kvs_common_group = {"Messages", common_options,
                                                   KVS_COUNT_OF(common_options)};
+
+static const struct kvs_option catalogue_options[] = {
+    {.name = "catalogue",
+     .kind = KVS_OPTION_STRING,
+     .metavar = "DIR",
+     .is_common = true,
+     .help = "folder that comes before the built-in catalogue"},
+};
+const struct kvs_option_group kvs_catalogue_group = {"Catalogue", catalogue_options,
+                                                     KVS_COUNT_OF(catalogue_options)};
 
 static bool console_is_terminal(void)
 {
@@ -117,6 +128,17 @@ kvs_status kvs_print(struct kvs_text *text, FILE *out, struct kvs_error *err)
     return KVS_OK;
 }
 
+/* A folder that is not there would leave the built-in catalogue in its place, unnoticed. */
+static kvs_status command_check_catalogue(const struct kvs_options *options,
+                                          struct kvs_error *err)
+{
+    const char *dir = kvs_options_str(options, "catalogue");
+    struct stat info;
+    if (dir == NULL || (stat(dir, &info) == 0 && S_ISDIR(info.st_mode)))
+        return KVS_OK;
+    return kvs_error_at(err, KVS_ENOTFOUND, "--catalogue", 0, 0, "no such folder: \"%s\"", dir);
+}
+
 bool kvs_command_parse(const struct kvs_options_spec *spec, int argc, const char *const *argv,
                        struct kvs_options **out, int *out_exit)
 {
@@ -127,12 +149,16 @@ bool kvs_command_parse(const struct kvs_options_spec *spec, int argc, const char
         return false;
     }
     kvs_help help = kvs_options_help(*out);
-    if (help == KVS_HELP_NONE)
-        return true;
-    struct kvs_text text = {0};
-    kvs_options_print_help(spec, help, &text);
-    status = kvs_print(&text, stdout, &err);
-    kvs_text_fini(&text);
+    if (help == KVS_HELP_NONE) {
+        status = command_check_catalogue(*out, &err);
+        if (status == KVS_OK)
+            return true;
+    } else {
+        struct kvs_text text = {0};
+        kvs_options_print_help(spec, help, &text);
+        status = kvs_print(&text, stdout, &err);
+        kvs_text_fini(&text);
+    }
     kvs_options_destroy(*out);
     *out = NULL;
     *out_exit = status == KVS_OK ? KVS_EXIT_OK : kvs_fail(status, NULL, &err);

@@ -29,6 +29,8 @@ int kvs_command_list(int argc, const char *const *argv);
 
 /* Options that every command takes: -q, --progress, --color. */
 extern const struct kvs_option_group kvs_common_group;
+/* --catalogue alone, for commands that take no machine or model. */
+extern const struct kvs_option_group kvs_catalogue_group;
 
 /* How to talk on stderr. */
 struct kvs_console {

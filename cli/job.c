@@ -57,8 +57,7 @@ static kvs_status job_model(struct kvs_job *s, struct kvs_catalogue *catalogue,
 
 kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
                         const char *experiment, const struct kvs_options *options,
-                        const struct kvs_console *console, struct kvs_diags *diags,
-                        struct kvs_error *err)
+                        struct kvs_diags *diags, struct kvs_error *err)
 {
     bool is_bare = experiment == NULL && (kvs_options_is_given(options, "machine") ||
                                           kvs_options_is_given(options, "model"));
@@ -73,8 +72,16 @@ kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
     KVS_TRY(job_machine(job, catalogue, diags, err));
     KVS_TRY(job_model(job, catalogue, diags, err));
     KVS_TRY(kvs_experiment_complete(&job->experiment, job->machine->n_devices, err));
-    KVS_TRY(kvs_product_create(&job->experiment, job->machine, job->llm, &job->product, err));
-    return kvs_measured_load(job, catalogue, console, err);
+    return kvs_product_create(&job->experiment, job->machine, job->llm, &job->product, err);
+}
+
+kvs_status kvs_job_set_n_gen(struct kvs_job *job, uint64_t n_gen, struct kvs_error *err)
+{
+    kvs_product_destroy(job->product);
+    job->product = NULL;
+    kvs_experiment_clear(&job->experiment, KVS_SETTING_N_GEN);
+    KVS_TRY(kvs_experiment_add(&job->experiment, KVS_SETTING_N_GEN, n_gen, err));
+    return kvs_product_create(&job->experiment, job->machine, job->llm, &job->product, err);
 }
 
 kvs_status kvs_job_needs_one(const struct kvs_job *job, const char *what, struct kvs_error *err)

@@ -34,8 +34,10 @@ struct kvs_job {
  */
 kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
                         const char *experiment, const struct kvs_options *options,
-                        const struct kvs_console *console, struct kvs_diags *diags,
-                        struct kvs_error *err) KVS_MUST_USE;
+                        struct kvs_diags *diags, struct kvs_error *err) KVS_MUST_USE;
+/* Replaces the numbers of generated tokens by one. */
+kvs_status kvs_job_set_n_gen(struct kvs_job *job, uint64_t n_gen,
+                             struct kvs_error *err) KVS_MUST_USE;
 void kvs_job_fini(struct kvs_job *job);
 
 /* Refuses more than one configuration or policy; what is the flag or command that needs one. */
@@ -59,7 +61,8 @@ struct kvs_job_run {
     struct kvs_timeline *timeline; /* NULL, or filled: then there is one row */
     struct kvs_plan **plan;        /* NULL, or the plan, returned to the caller */
     const struct kvs_plan *given;  /* NULL, or a plan that takes the place of the policy's */
-    void (*name_row)(struct kvs_row *row); /* NULL, or changes what a row says of itself */
+    bool is_named_by_plan; /* the plan's policy is none of ours: rows carry its name alone */
+    bool is_foreign;  /* the plan was not made for this: no bound, no measured rows beside it */
     kvs_status worst; /* out: of configurations that could not run while others could */
 };
 

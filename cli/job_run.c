@@ -75,7 +75,7 @@ static kvs_status run_predict(const struct kvs_case *c, const struct kvs_arm *ar
     KVS_TRY(kvs_case_check(c, err));
     for (uint32_t d = 0; d < c->machine->n_devices; d++) {
         uint64_t free_bytes;
-        if (kvs_case_share(c, d) > 0.0)
+        if (kvs_case_uses_device(c, d))
             KVS_TRY(kvs_case_free_bytes(c, d, &free_bytes, err));
     }
     if (run->given != NULL)
@@ -101,6 +101,29 @@ static kvs_status run_end(const struct kvs_row *row, const struct kvs_arm *arm,
     return status;
 }
 
+/* The ends of figures need not be the ends of the answer: where a step lies in between, the
+ * answer itself and its neighbour are part of the range. */
+static kvs_status run_range(struct kvs_row *row, const struct kvs_arm *arm,
+                            const struct kvs_job_run *run, struct kvs_error *err)
+{
+    double ts[4] = {row->predicted_ts, row->edge_ts};
+    KVS_TRY(run_end(row, arm, run, KVS_END_SLOW, &ts[2], err));
+    KVS_TRY(run_end(row, arm, run, KVS_END_FAST, &ts[3], err));
+    for (size_t i = 0; i < KVS_COUNT_OF(ts); i++) {
+        row->lo_ts = fmin(row->lo_ts, ts[i]); /* NaN gives way */
+        row->hi_ts = fmax(row->hi_ts, ts[i]);
+    }
+    return KVS_OK;
+}
+
+/* A plan made for something else says nothing about this configuration's bound. */
+static void run_disown(struct kvs_row *row)
+{
+    row->bound_ts = row->share = (double)NAN;
+    row->bound_term = "";
+    row->bound_name[0] = '\0';
+}
+
 static kvs_status run_row(const struct kvs_job *s, struct kvs_job_run *run, struct kvs_row *row,
                           struct kvs_error *err)
 {
@@ -112,9 +135,11 @@ static kvs_status run_row(const struct kvs_job *s, struct kvs_job_run *run, stru
     struct kvs_prediction p;
     KVS_TRY(run_predict(&row->c, arm, run, &options, &p, err));
     run_fill(row, &p);
-    if (run->has_ranges && kvs_case_is_uncertain(&row->c)) {
-        KVS_TRY(run_end(row, arm, run, KVS_END_SLOW, &row->lo_ts, err));
-        KVS_TRY(run_end(row, arm, run, KVS_END_FAST, &row->hi_ts, err));
+    if (run->has_ranges && kvs_case_is_uncertain(&row->c))
+        KVS_TRY(run_range(row, arm, run, err));
+    if (run->is_foreign) {
+        run_disown(row);
+        return KVS_OK;
     }
     row->measured_ts = kvs_measured_ts(s->measured, row);
     if (isfinite(row->measured_ts))
@@ -167,8 +192,10 @@ static kvs_status run_configuration(const struct kvs_job *s, struct kvs_job_run 
         kvs_arm_apply(&s->experiment.arms.items[a], &c.transport);
         kvs_row_init(row, &context, &c, values, a);
         row->configuration = i;
-        if (run->name_row != NULL)
-            run->name_row(row);
+        if (run->is_named_by_plan) {
+            row->policy = row->arm_name;
+            row->llama_flags[0] = '\0';
+        }
         kvs_status status = run_judge(run, row, run_row(s, run, row, &fault), &fault);
         if (status != KVS_OK) {
             if (err != NULL)

@@ -7,15 +7,7 @@
 #include "formats/experiment_arm.h"
 #include "models/kv.h"
 
-static const struct kvs_option options_table[] = {
-    {.name = "catalogue",
-     .kind = KVS_OPTION_STRING,
-     .metavar = "DIR",
-     .is_common = true,
-     .help = "folder that comes before the built-in catalogue"},
-};
-static const struct kvs_option_group group = {"Catalogue", options_table, 1};
-static const struct kvs_option_group *const groups[] = {&group};
+static const struct kvs_option_group *const groups[] = {&kvs_catalogue_group};
 static const char *const examples[] = {"kvsim list", "kvsim list models",
                                        "kvsim list policies machines", NULL};
 static const struct kvs_options_spec spec = {

@@ -60,6 +60,15 @@ static int main_unknown(const char *word)
     return KVS_EXIT_USAGE;
 }
 
+/* 0 once everything on stdout is written. */
+static int main_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return KVS_EXIT_OK;
+    fputs("cannot write the results\n", stderr);
+    return KVS_EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : NULL;
@@ -69,11 +78,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0) {
         main_help(stdout);
-        return KVS_EXIT_OK;
+        return main_flush();
     }
     if (strcmp(word, "--version") == 0) {
         main_version();
-        return KVS_EXIT_OK;
+        return main_flush();
     }
     for (size_t i = 0; i < KVS_COUNT_OF(commands); i++)
         if (strcmp(word, commands[i].name) == 0)

@@ -5,8 +5,8 @@
 
 #include "cli/job.h"
 
-/* Where a path of an experiment may start: here, at the catalogue, or near the experiment's
- * file (its folder, or the root above experiments/NAME). */
+/* Where a path of an experiment may start: here, at the catalogue, near the experiment's file
+ * (its folder, or the root above experiments/NAME), or at the checkout. */
 static kvs_status measured_try(struct kvs_job *s, const char *folder, size_t n_folder,
                                const char *between, struct kvs_error *err)
 {
@@ -23,7 +23,7 @@ static kvs_status measured_try(struct kvs_job *s, const char *folder, size_t n_f
 kvs_status kvs_measured_load(struct kvs_job *job, struct kvs_catalogue *catalogue,
                              const struct kvs_console *console, struct kvs_error *err)
 {
-    const char *dir = catalogue->dir;
+    const char *dir = catalogue->dir, *root = kvs_checkout_root();
     const char *slash = strrchr(job->file, '/');
     size_t n_folder = slash != NULL ? (size_t)(slash - job->file) + 1 : 0;
     if (job->experiment.measured == NULL)
@@ -35,6 +35,8 @@ kvs_status kvs_measured_load(struct kvs_job *job, struct kvs_catalogue *catalogu
         status = measured_try(job, job->file, n_folder, "", err);
     if (status == KVS_ENOTFOUND && job->file[0] != '\0')
         status = measured_try(job, job->file, n_folder, "../../", err);
+    if (status == KVS_ENOTFOUND && root != NULL)
+        status = measured_try(job, root, strlen(root), "/", err);
     if (status != KVS_ENOTFOUND)
         return status;
     kvs_console_warn(

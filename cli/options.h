@@ -6,11 +6,12 @@
  * the groups it takes, so a flag has one meaning everywhere:
  *
  *     static const struct kvs_option workload[] = {
- *         {.name = "depth", .alias = "-d", .kind = KVS_OPTION_SWEEP, .metavar = "N", .fallback
- * = "4096", .min = 1, .max = 1 << 20, .is_common = true, .help = "rows already in the cache"},
+ *         {.name = "depth", .alias = "-d", .kind = KVS_OPTION_SWEEP, .metavar = "N",
+ *          .fallback = "4096", .min = 1, .max = 1 << 20, .is_common = true,
+ *          .help = "rows already in the cache"},
  *     };
  *     static const struct kvs_option_group workload_group = {"Workload", workload,
- * KVS_COUNT_OF(workload)};
+ *                                                            KVS_COUNT_OF(workload)};
  *
  * Spellings: --name, and what alias lists, which may be a single dash with several letters
  * (-ctk, -nkvo) as in llama.cpp. A value follows as the next argument or after "=". "--" ends
@@ -39,9 +40,8 @@ typedef enum kvs_option_kind {
 } kvs_option_kind;
 
 struct kvs_option {
-    const char *name; /* long name without dashes; also the key of the getters below */
-    const char
-        *alias; /* other spellings with their dashes, blank between: "-d --n-depth"; or NULL */
+    const char *name;  /* long name without dashes; also the key of the getters below */
+    const char *alias; /* other spellings with their dashes: "-d --n-depth"; or NULL */
     kvs_option_kind kind;
     const char *metavar;        /* "N", "FILE"; not for flags */
     const char *fallback;       /* default, as it would be typed; NULL: unset */

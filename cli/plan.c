@@ -2,6 +2,7 @@
 #include "cli/job.h"
 #include "cli/settings.h"
 #include "formats/plan_lines.h"
+#include "formats/plan_origin.h"
 #include "sched/plan_check.h"
 
 static const struct kvs_option_group *const groups[] = {
@@ -38,6 +39,8 @@ static kvs_status plan_write(const struct kvs_job *s, struct kvs_error *err)
     KVS_TRY(arm->policy->plan(&configuration.c, NULL, &plan, err));
     kvs_status status = kvs_plan_check(plan, NULL, NULL, err);
     if (status == KVS_OK) {
+        (void)snprintf(plan->policy, sizeof plan->policy, "%s", arm->name);
+        kvs_plan_origin_of(&configuration.c, &plan->origin);
         kvs_plan_lines_write(plan, &text);
         status = kvs_print(&text, stdout, err);
     }
@@ -61,7 +64,7 @@ int kvs_command_plan(int argc, const char *const *argv)
     const char *const *names = kvs_options_operands(options, &n);
     kvs_diags_init(&diags);
     kvs_status status =
-        kvs_job_open(&s, &catalogue, n > 0 ? names[0] : NULL, options, &console, &diags, &err);
+        kvs_job_open(&s, &catalogue, n > 0 ? names[0] : NULL, options, &diags, &err);
     if (status == KVS_OK)
         status = kvs_job_needs_one(&s, "kvsim plan", &err);
     if (status == KVS_OK) {

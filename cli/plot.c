@@ -181,14 +181,27 @@ static kvs_status plot_draw(const struct plot *p, struct kvs_error *err)
     return status;
 }
 
-/* experiments/NAME here or in the catalogue, or the folder of the experiment's file. */
+/* True when p->folder has a plot.gp; out of memory shows in p->folder.status. */
+static bool plot_has_script(struct plot *p)
+{
+    struct kvs_text script = {0};
+    struct stat info;
+    kvs_text_printf(&script, "%s/plot.gp", p->folder.data != NULL ? p->folder.data : "");
+    bool has_script = script.status == KVS_OK && stat(script.data, &info) == 0;
+    if (script.status != KVS_OK)
+        p->folder.status = script.status;
+    kvs_text_fini(&script);
+    return has_script;
+}
+
+/* The folder of the experiment's file; or experiments/NAME in the catalogue or here, else in
+ * the checkout. */
 static kvs_status plot_find_folder(struct plot *p, const struct kvs_catalogue *catalogue,
                                    const char *name, struct kvs_error *err)
 {
     const char *file = p->job.file;
     const char *slash = strrchr(file, '/');
-    struct kvs_text script = {0};
-    struct stat info;
+    const char *root = kvs_checkout_root();
     if (slash != NULL)
         kvs_text_append(&p->folder, file, (size_t)(slash - file));
     else if (file[0] != '\0')
@@ -197,16 +210,19 @@ static kvs_status plot_find_folder(struct plot *p, const struct kvs_catalogue *c
         kvs_text_printf(&p->folder, "%s/experiments/%s", catalogue->dir, name);
     else
         kvs_text_printf(&p->folder, "experiments/%s", name);
-    kvs_text_printf(&script, "%s/plot.gp", p->folder.data != NULL ? p->folder.data : "");
-    kvs_status status = KVS_OK;
-    if (script.status != KVS_OK || p->folder.status != KVS_OK) {
-        status = kvs_error_set(err, KVS_ENOMEM, "out of memory");
-    } else if (stat(script.data, &info) != 0) {
-        status = kvs_error_at(err, KVS_ENOTFOUND, script.data, 0, 0, "no such file");
-        kvs_error_hint(err, "run it where experiments/ is, or give the experiment file's path");
+    bool has_script = plot_has_script(p);
+    if (!has_script && file[0] == '\0' && root != NULL) {
+        p->folder.n = 0;
+        kvs_text_printf(&p->folder, "%s/experiments/%s", root, name);
+        has_script = plot_has_script(p);
     }
-    kvs_text_fini(&script);
-    return status;
+    if (p->folder.status != KVS_OK)
+        return kvs_error_set(err, KVS_ENOMEM, "out of memory");
+    if (has_script)
+        return KVS_OK;
+    kvs_error_at(err, KVS_ENOTFOUND, p->folder.data, 0, 0, "has no plot.gp");
+    kvs_error_hint(err, "run it where experiments/ is, or give the experiment file's path");
+    return KVS_ENOTFOUND;
 }
 
 static kvs_status plot_run(struct plot *p, const struct kvs_options *options,
@@ -217,8 +233,9 @@ static kvs_status plot_run(struct plot *p, const struct kvs_options *options,
     struct kvs_rows rows = {0};
     struct kvs_job_run run = {.console = console, .has_edges = true, .has_ranges = true};
     const char *name = kvs_options_operands(options, &n)[0];
-    KVS_TRY(kvs_job_open(&p->job, catalogue, name, options, console, diags, err));
+    KVS_TRY(kvs_job_open(&p->job, catalogue, name, options, diags, err));
     KVS_TRY(plot_find_folder(p, catalogue, name, err));
+    KVS_TRY(kvs_measured_load(&p->job, catalogue, console, err));
     p->output = kvs_options_is_given(options, "output") ? kvs_options_str(options, "output")
                                                         : p->folder.data;
     kvs_job_warn(&p->job, console);

@@ -5,8 +5,7 @@
 #include "cli/settings.h"
 #include "formats/perfetto.h"
 #include "formats/plan_lines.h"
-
-#define PREDICT_PLAN_MAX_BYTES ((size_t)256 << 20)
+#include "formats/plan_origin.h"
 
 static const char *const format_choices[] = {"md", "csv", "json", "jsonl", NULL};
 static const char *const second_choices[] = {"md", "csv", "json", "jsonl", "none", NULL};
@@ -77,23 +76,60 @@ struct predict {
     kvs_status worst;
 };
 
-/* The plan's own name stands where an arm's would. */
-static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s, struct kvs_error *err)
+/* Says where the plan and the job's one configuration part; returns true when they may be
+ * compared. */
+static bool predict_is_own_plan(const struct predict *p, const struct kvs_job *s)
+{
+    const struct kvs_plan_origin *made = &p->plan->origin;
+    struct kvs_configuration configuration;
+    struct kvs_plan_origin here;
+    struct kvs_text differences = {0};
+    kvs_product_get(s->product, 0, &configuration);
+    kvs_plan_origin_of(&configuration.c, &here);
+    kvs_plan_origin_differences(made, &here, &differences);
+    bool is_own = differences.n == 0 && kvs_plan_origin_is_known(made);
+    if (differences.n > 0)
+        kvs_console_warn(&p->console,
+                         "the plan was made for another case: %s; it is run as it is, without "
+                         "a bound or measured rows beside it",
+                         differences.data);
+    else if (!is_own)
+        kvs_console_warn(&p->console, "the plan does not say which machine, model and depth it "
+                                      "was made for, so no bound or measured rows are shown");
+    kvs_text_fini(&differences);
+    return is_own;
+}
+
+/* The plan's policy and tokens take the place of the job's. */
+static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s,
+                                   struct kvs_job_run *run, struct kvs_error *err)
 {
     struct kvs_arm arm = {.policy = &kvs_policy_ordered};
+    uint32_t n_tokens = kvs_plan_n_tokens(p->plan);
+    size_t n;
+    const uint64_t *asked = kvs_options_sweep(p->options, "n-gen", &n);
+    if (n > 0 && (n > 1 || asked[0] != n_tokens))
+        kvs_console_warn(&p->console, "-n is passed over: the plan has %u token%s",
+                         (unsigned)n_tokens, n_tokens == 1 ? "" : "s");
+    KVS_TRY(kvs_job_set_n_gen(s, n_tokens, err));
     if (kvs_product_n(s->product) != 1)
         return kvs_job_needs_one(s, "--plan", err);
-    (void)snprintf(arm.name, sizeof arm.name, "%s", p->plan->policy);
-    if (strcmp(arm.name, kvs_policy_resident.name) == 0)
-        arm.policy = &kvs_policy_resident;
+    run->given = p->plan;
+    run->is_named_by_plan = kvs_arm_parse(p->plan->policy, &arm, NULL) != KVS_OK;
+    if (run->is_named_by_plan)
+        (void)snprintf(arm.name, sizeof arm.name, "%s", p->plan->policy);
+    run->is_foreign = !predict_is_own_plan(p, s);
     s->experiment.arms.n = 0;
     return kvs_experiment_add_arm(&s->experiment, &arm, err);
 }
 
-static void predict_name_plan(struct kvs_row *row)
+/* A fault found by proving the plan lies in its file. */
+static void predict_place(const struct predict *p, kvs_status status, struct kvs_error *err)
 {
-    row->policy = row->arm_name;
-    row->llama_flags[0] = '\0';
+    const char *path = kvs_options_str(p->options, "plan");
+    if (status == KVS_EPLAN && p->plan != NULL && err != NULL && err->file[0] == '\0')
+        (void)snprintf(err->file, sizeof err->file, "%s",
+                       strcmp(path, "-") == 0 ? "stdin" : path);
 }
 
 static kvs_status predict_trace(const struct kvs_job *s, const struct kvs_plan *plan,
@@ -134,18 +170,19 @@ static kvs_status predict_job(struct predict *p, struct kvs_job *s, struct kvs_e
         .has_ranges = !kvs_options_flag(p->options, "no-ranges"),
         .writers = {&p->writers[0], &p->writers[1]},
         .streams = {stdout, stderr},
-        .given = p->plan,
-        .name_row = p->plan != NULL ? predict_name_plan : NULL,
     };
+    KVS_TRY(kvs_measured_load(s, &p->catalogue, &p->console, err));
     if (p->plan != NULL)
-        KVS_TRY(predict_use_plan(p, s, err));
+        KVS_TRY(predict_use_plan(p, s, &run, err));
     if (trace != NULL) {
         KVS_TRY(kvs_job_needs_one(s, "--trace", err));
+        KVS_TRY(kvs_file_check_writable(trace, err));
         run.timeline = &timeline;
         run.plan = p->plan == NULL ? &plan : NULL;
     }
     kvs_job_warn(s, &p->console);
     kvs_status status = kvs_job_run(s, &run, &rows, err);
+    predict_place(p, status, err);
     if (p->worst == KVS_OK)
         p->worst = run.worst;
     if (status == KVS_OK)
@@ -174,8 +211,7 @@ static kvs_status predict_dry_run(const struct kvs_job *s, struct kvs_error *err
 static kvs_status predict_experiment(struct predict *p, const char *name, struct kvs_error *err)
 {
     struct kvs_job s = {0};
-    kvs_status status =
-        kvs_job_open(&s, &p->catalogue, name, p->options, &p->console, &p->diags, err);
+    kvs_status status = kvs_job_open(&s, &p->catalogue, name, p->options, &p->diags, err);
     if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
         status = predict_dry_run(&s, err);
     else if (status == KVS_OK)
@@ -191,7 +227,7 @@ static kvs_status predict_read_plan(struct predict *p, struct kvs_error *err)
     size_t n;
     if (path == NULL)
         return KVS_OK;
-    KVS_TRY(kvs_file_read(path, PREDICT_PLAN_MAX_BYTES, &data, &n, err));
+    KVS_TRY(kvs_file_read(path, KVS_PLAN_LINES_MAX_BYTES, &data, &n, err));
     kvs_status status =
         kvs_plan_lines_read(strcmp(path, "-") == 0 ? "stdin" : path, data, n, &p->plan, err);
     kvs_mem_free(data);

@@ -3,15 +3,6 @@
 
 #include <string.h>
 
-static const char *const type_choices[] = {
-#define TYPE_CHOICE(id, name, values, bytes) name,
-    KVS_KV_TYPE_MAP(TYPE_CHOICE)
-#undef TYPE_CHOICE
-        NULL};
-static const char *const split_choices[] = {"none", "layer", "tensor", NULL};
-static const char *const rule_choices[] = {"llama-meta-2026-08", "even", "explicit", NULL};
-static const char *const arbitration_choices[] = {"machine", "sticky", "fifo", NULL};
-
 static const struct kvs_option inputs[] = {
     {.name = "machine",
      .kind = KVS_OPTION_STRING,
@@ -79,14 +70,14 @@ static const struct kvs_option workload[] = {
      .alias = "-ctk",
      .kind = KVS_OPTION_LIST,
      .metavar = "TYPE",
-     .choices = type_choices,
+     .choices = kvs_kv_type_names,
      .is_common = true,
      .help = "cache type of K"},
     {.name = "cache-type-v",
      .alias = "-ctv",
      .kind = KVS_OPTION_LIST,
      .metavar = "TYPE",
-     .choices = type_choices,
+     .choices = kvs_kv_type_names,
      .is_common = true,
      .help = "cache type of V"},
 };
@@ -96,7 +87,7 @@ static const struct kvs_option placement[] = {
      .alias = "-sm",
      .kind = KVS_OPTION_LIST,
      .metavar = "MODE",
-     .choices = split_choices,
+     .choices = kvs_split_mode_names,
      .is_common = true,
      .help = "how the model is divided over the devices"},
     {.name = "tensor-split",
@@ -108,7 +99,7 @@ static const struct kvs_option placement[] = {
     {.name = "head-split",
      .kind = KVS_OPTION_LIST,
      .metavar = "RULE",
-     .choices = rule_choices,
+     .choices = kvs_split_rule_names,
      .help = "how KV heads are divided under tensor split"},
     {.name = "no-kv-offload",
      .alias = "-nkvo",
@@ -150,7 +141,7 @@ static const struct kvs_option transport[] = {
     {.name = "arbitration",
      .kind = KVS_OPTION_LIST,
      .metavar = "RULE",
-     .choices = arbitration_choices,
+     .choices = kvs_arbitration_names,
      .help = "which copy an engine serves next"},
 };
 

@@ -108,7 +108,10 @@ build_preset() {
 
 # locked COMMAND...: one caller at a time, in a subshell; the others wait for it.
 locked() {
-    mkdir -p "$root/build" || exit 1
+    if ! mkdir -p "$root/build" 2>/dev/null || ! touch "$root/build/.lock" 2>/dev/null; then
+        say "$root/build cannot be written, and that is where builds go; run it from a copy of your own"
+        exit 1
+    fi
     (
         if command -v flock >/dev/null; then
             flock -n 9 || { say "waiting for another build of this checkout"; flock 9; }

@@ -14,10 +14,10 @@ static const char *const setting_keys[] = {
 };
 
 static const char *const bool_names[] = {"false", "true", NULL};
-static const char *const split_mode_names[] = {"none", "layer", "tensor", NULL};
-static const char *const split_rule_names[] = {"llama-meta-2026-08", "even", "explicit", NULL};
-static const char *const arbitration_names[] = {"machine", "sticky", "fifo", NULL};
-static const char *const type_names[] = {
+const char *const kvs_split_mode_names[] = {"none", "layer", "tensor", NULL};
+const char *const kvs_split_rule_names[] = {"llama-meta-2026-08", "even", "explicit", NULL};
+const char *const kvs_arbitration_names[] = {"machine", "sticky", "fifo", NULL};
+const char *const kvs_kv_type_names[] = {
 #define TYPE_NAME(id, name, values, bytes) name,
     KVS_KV_TYPE_MAP(TYPE_NAME)
 #undef TYPE_NAME
@@ -31,11 +31,11 @@ struct setting_info {
 };
 
 static const struct setting_info setting_infos[KVS_SETTING_COUNT] = {
-    [KVS_SETTING_SPLIT_MODE] = {.names = split_mode_names, .fallback = KVS_SPLIT_LAYER},
+    [KVS_SETTING_SPLIT_MODE] = {.names = kvs_split_mode_names, .fallback = KVS_SPLIT_LAYER},
     [KVS_SETTING_TENSOR_SPLIT] = {.max = UINT64_MAX},
-    [KVS_SETTING_HEAD_SPLIT] = {.names = split_rule_names},
-    [KVS_SETTING_TYPE_K] = {.names = type_names, .fallback = KVS_KV_Q8_0},
-    [KVS_SETTING_TYPE_V] = {.names = type_names, .fallback = KVS_KV_Q8_0},
+    [KVS_SETTING_HEAD_SPLIT] = {.names = kvs_split_rule_names},
+    [KVS_SETTING_TYPE_K] = {.names = kvs_kv_type_names, .fallback = KVS_KV_Q8_0},
+    [KVS_SETTING_TYPE_V] = {.names = kvs_kv_type_names, .fallback = KVS_KV_Q8_0},
     [KVS_SETTING_PINNED] = {.names = bool_names, .fallback = 1},
     [KVS_SETTING_UNIFIED] = {.names = bool_names},
     [KVS_SETTING_N_PARALLEL] = {1, 256, 1, NULL},
@@ -43,7 +43,7 @@ static const struct setting_info setting_infos[KVS_SETTING_COUNT] = {
     [KVS_SETTING_N_CTX] = {0, UINT64_C(1) << 30, 0, NULL},
     [KVS_SETTING_KV_GPU_LAYERS] = {0, 1024, 0, NULL},
     [KVS_SETTING_KVPB] = {0, UINT64_C(1) << 50, 128 * KVS_MIB, NULL},
-    [KVS_SETTING_ARBITRATION] = {.names = arbitration_names},
+    [KVS_SETTING_ARBITRATION] = {.names = kvs_arbitration_names},
     [KVS_SETTING_FROZEN] = {.names = bool_names},
     [KVS_SETTING_WINDOW_ROWS] = {0, UINT64_C(1) << 30, 0, NULL},
     [KVS_SETTING_N_GEN] = {1, 65536, 128, NULL},
@@ -175,8 +175,9 @@ static kvs_status experiment_add_split(struct kvs_experiment *experiment, const 
     kvs_status status;
     for (const char *c = text; *c != '\0'; c++)
         n += *c == '/';
-    if (n > KVS_MAX_DEVICES)
-        return kvs_error_set(err, KVS_ERANGE, "at most %d shares, got %zu", KVS_MAX_DEVICES, n);
+    if (n > KVS_MACHINE_MAX_DEVICES)
+        return kvs_error_set(err, KVS_ERANGE, "at most %u shares, got %zu",
+                             KVS_MACHINE_MAX_DEVICES, n);
     KVS_TRY_GOTO(kvs_mem_alloc(n, sizeof(double), &items, err), fail);
     shares.items = items;
     KVS_TRY_GOTO(kvs_mem_strdup(text, &shares.text, err), fail);

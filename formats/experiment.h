@@ -126,6 +126,11 @@ void kvs_experiment_print_value(const struct kvs_experiment *experiment, kvs_set
                                 uint64_t value, struct kvs_text *out);
 /* Names of a setting whose values are names, NULL-terminated; else NULL. */
 const char *const *kvs_setting_names(kvs_setting setting);
+/* The same lists for tables of flags, NULL-terminated, in the order of their enums. */
+extern const char *const kvs_kv_type_names[];
+extern const char *const kvs_split_mode_names[];
+extern const char *const kvs_split_rule_names[];
+extern const char *const kvs_arbitration_names[];
 bool kvs_setting_is_bool(kvs_setting setting); /* named false and true */
 
 #endif

@@ -3,19 +3,26 @@
  *
  * What is in it, times in microseconds with six digits, so exact to the picosecond:
  *
- *   process   0 is the host, d + 1 is device d, called as in the machine file
- *   tracks    of a device: its compute and its copy engines, then its queues; of the host: its
- * thread engine    a slice from start to end, "deliver L7", with token, op, bytes and rate. A
- * copy runs tracks    on the copy engine of its direction (one track for both when the card has
+ * Processes: 0 is the host, d + 1 is device d, called as in the machine file.
+ *
+ * Tracks of a device: its compute and its copy engines, then its queues; of the host: its
+ * thread.
+ *
+ * On engine tracks a slice goes from start to end, "deliver L7", with token, op, bytes and
+ * rate. A copy runs on the copy engine of its direction (one track for both when the card has
  * one engine), or on compute when a kernel makes it. Nothing overlaps on one track: what runs
- * beside an engine (a copy small enough to skip it, a yield) has a track "beside" it. queue a
- * slice from the moment the operation is at the head of its queue (issued, the one tracks
- * before it ended) to its end; inside it "blocked" until its dependencies are met and "queued"
- * until it starts flows     an arrow from the last early copy into a slot to the compute that
- * reads it, and one from every late copy counters  "h2d rate" and "d2h rate" in GB/s: bytes of
- * the copies under way, each spread over its own duration (payload of collectives is not a copy
- * and not counted); "ring" in bytes: early and late bytes copied in and not yet released by the
- * compute that reads them
+ * beside an engine (a copy small enough to skip it, a yield) has a track "beside" it.
+ *
+ * On queue tracks a slice goes from the moment the operation is at the head of its queue
+ * (issued, the one before it ended) to its end; inside it "blocked" until its dependencies are
+ * met and "queued" until it starts.
+ *
+ * Flows: an arrow from the last early copy into a slot to the compute that reads it, and one
+ * from every late copy.
+ *
+ * Counters: "h2d rate" and "d2h rate" in GB/s are bytes of the copies under way, each spread
+ * over its own duration (payload of collectives is not a copy and not counted); "ring" in
+ * bytes, early and late bytes copied in and not yet released by the compute that reads them.
  *
  * The order is fixed, so equal timelines give equal bytes.
  */

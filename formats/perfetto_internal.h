@@ -35,8 +35,7 @@ struct perfetto {
     const struct kvs_machine *machine;
     struct kvs_json_writer w;
     struct kvs_error *err;
-    struct perfetto_item
-        *items; /* owned, [n_items], by start, then end, then place in the timeline */
+    struct perfetto_item *items; /* owned, [n_items], by start, end, place in the timeline */
     size_t n_items;
     uint32_t *n_lanes; /* owned, [n_devices + 1][PERFETTO_N_ENGINES] */
 };

@@ -153,6 +153,18 @@ static void lines_write_op(const struct kvs_plan *plan, const struct kvs_segment
     lines_end(w);
 }
 
+static void lines_write_origin(const struct kvs_plan_origin *origin, struct kvs_json_writer *w)
+{
+#define LINES_ORIGIN(key)                                                                      \
+    if (origin->key[0] != '\0')                                                                \
+        kvs_json_str(w, #key, origin->key);
+    KVS_PLAN_ORIGIN_TEXT_MAP(LINES_ORIGIN)
+#undef LINES_ORIGIN
+    lines_put(w, "n_parallel", origin->n_parallel, 0);
+    if (origin->has_depth)
+        kvs_json_u64(w, "depth", origin->depth);
+}
+
 void kvs_plan_lines_write(const struct kvs_plan *plan, struct kvs_text *out)
 {
     struct kvs_json_writer w = {.text = out};
@@ -160,6 +172,7 @@ void kvs_plan_lines_write(const struct kvs_plan *plan, struct kvs_text *out)
     kvs_json_u64(&w, "kvsim_plan", KVS_PLAN_VERSION);
     kvs_json_str(&w, "policy", plan->policy);
     kvs_json_u64(&w, "devices", plan->n_devices);
+    lines_write_origin(&plan->origin, &w);
     lines_end(&w);
     lines_write_places(plan, &w);
     for (size_t s = 0; s < plan->segments.n; s++) {

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "sched/plan.h"
 
+#define KVS_PLAN_LINES_MAX_BYTES ((size_t)256 << 20) /* of a file */
+
 /* Appends the whole plan. The text's status tells of a failure to allocate. */
 void kvs_plan_lines_write(const struct kvs_plan *plan, struct kvs_text *out);
 

@@ -69,9 +69,39 @@ static kvs_status read_device(struct kvs_plan_reader *r, const char *key, uint16
     return KVS_OK;
 }
 
+static kvs_status read_origin_text(struct kvs_plan_reader *r, const char *key, char *to,
+                                   size_t cap)
+{
+    const char *text = "";
+    KVS_TRY(kvs_json_get_str(r->doc, r->root, key, false, &text, r->err));
+    if (strlen(text) >= cap)
+        return kvs_plan_reader_fault(r, key, "has at most %zu bytes", cap - 1);
+    (void)snprintf(to, cap, "%s", text);
+    return KVS_OK;
+}
+
+static kvs_status read_origin(struct kvs_plan_reader *r, struct kvs_plan_origin *origin)
+{
+    int64_t depth = -1, n_parallel = 0;
+#define READ_ORIGIN(key) KVS_TRY(read_origin_text(r, #key, origin->key, sizeof origin->key));
+    KVS_PLAN_ORIGIN_TEXT_MAP(READ_ORIGIN)
+#undef READ_ORIGIN
+    KVS_TRY(kvs_plan_reader_int(r, r->root, "n_parallel", false, 0, UINT32_MAX, &n_parallel));
+    KVS_TRY(kvs_plan_reader_int(r, r->root, "depth", false, 0, INT64_MAX, &depth));
+    origin->n_parallel = (uint32_t)n_parallel;
+    origin->has_depth = depth >= 0;
+    origin->depth = origin->has_depth ? (uint64_t)depth : 0;
+    return KVS_OK;
+}
+
 static kvs_status read_header(struct kvs_plan_reader *r)
 {
-    static const char *const known[] = {"kvsim_plan", "policy", "devices"};
+    static const char *const known[] = {
+#define READ_ORIGIN(key) #key,
+        KVS_PLAN_ORIGIN_TEXT_MAP(READ_ORIGIN)
+#undef READ_ORIGIN
+            "n_parallel",
+        "depth", "kvsim_plan", "policy", "devices"};
     const struct kvs_json_value *version_value = NULL;
     int64_t version = 0, n_devices = 0;
     const char *policy = "";
@@ -93,6 +123,7 @@ static kvs_status read_header(struct kvs_plan_reader *r)
         return kvs_plan_reader_fault(r, "policy", "a policy's name has at most %zu bytes",
                                      sizeof r->plan->policy - 1);
     KVS_TRY(kvs_plan_create(policy, (uint16_t)n_devices, &r->plan, r->err));
+    KVS_TRY(read_origin(r, &r->plan->origin));
     struct kvs_plan_name host = {.text = "host"};
     return KVS_ARRAY_PUSH(&r->queues.items, host, r->err);
 }
@@ -223,6 +254,12 @@ static kvs_status read_segment(struct kvs_plan_reader *r)
         return kvs_plan_reader_fault(r, "segment", "expected %" PRId64 ", got %" PRId64, next,
                                      number);
     KVS_TRY(kvs_plan_reader_int(r, r->root, "tokens", true, 1, UINT32_MAX, &n_tokens));
+    if (n_tokens > (int64_t)UINT32_MAX - kvs_plan_n_tokens(r->plan))
+        return kvs_plan_reader_fault(r, "tokens",
+                                     "with the segments before, %" PRId64
+                                     " tokens are more than the %" PRIu32
+                                     " that a plan may have",
+                                     kvs_plan_n_tokens(r->plan) + n_tokens, UINT32_MAX);
     KVS_TRY(kvs_plan_reader_int(r, r->root, "period", false, 1, UINT16_MAX, &period));
     KVS_TRY(kvs_json_get_bool(r->doc, r->root, "barrier", false, &has_barrier, r->err));
     KVS_TRY(kvs_plan_add_segment(r->plan, (uint32_t)n_tokens, has_barrier, r->err));

@@ -12,6 +12,9 @@
     "op", "id", "queue", "tag", "layer", "phase", "blocks", "kernel", "d2h", "2d", "pageable", \
         "light", "subgraph", "deps", "access"
 
+/* Executors keep a table by group. */
+#define READ_MAX_GROUP 1048575
+
 static kvs_status read_enum(struct kvs_plan_reader *r, const char *key,
                             const char *const *names, size_t n, uint8_t *out)
 {
@@ -67,7 +70,7 @@ static kvs_status read_figures(struct kvs_plan_reader *r, struct kvs_op *op)
         op->compute.n_queries = (uint32_t)d;
     } else if (op->kind == KVS_OP_COLLECTIVE) {
         KVS_TRY(kvs_plan_reader_int(r, r->root, "bytes", false, 0, INT64_MAX, &a));
-        KVS_TRY(kvs_plan_reader_int(r, r->root, "group", true, 0, UINT32_MAX, &b));
+        KVS_TRY(kvs_plan_reader_int(r, r->root, "group", true, 0, READ_MAX_GROUP, &b));
         KVS_TRY(kvs_plan_reader_int(r, r->root, "members", true, 1, UINT32_MAX, &c));
         op->collective.size_bytes = (uint64_t)a;
         op->collective.group = (uint32_t)b;
@@ -180,9 +183,8 @@ static kvs_status read_range(struct kvs_plan_reader *r, const struct kvs_json_va
     KVS_TRY(kvs_plan_reader_int(r, item, "pitch", false, 0, UINT32_MAX, &pitch));
     KVS_TRY(kvs_plan_reader_int(r, item, "at_step", false, INT32_MIN, INT32_MAX, &at_step));
     KVS_TRY(kvs_plan_reader_int(r, item, "rows_step", false, INT16_MIN, INT16_MAX, &rows_step));
-    KVS_TRY(
-        kvs_plan_reader_int(r, item, "width_step", false, -KVS_RANGE_MAX_WIDTH_STEP,
-                            KVS_RANGE_MAX_WIDTH_STEP, &width_step));
+    KVS_TRY(kvs_plan_reader_int(r, item, "width_step", false, -KVS_RANGE_MAX_WIDTH_STEP,
+                                KVS_RANGE_MAX_WIDTH_STEP, &width_step));
     out->offset = (uint64_t)at;
     out->rows = (uint32_t)rows;
     out->width = (uint32_t)width;

@@ -8,7 +8,8 @@
  *   md     a table per experiment, the arms of a configuration side by side, and footnotes
  *
  * Column names are llama-bench's where the meaning is equal (type_k, n_depth, avg_ts, ...).
- * Their order is stable; new ones are added at the end. experiments/README.md explains each.
+ * Their order is stable; new ones are added at the end. experiments/README.md explains each,
+ * docs/definitions.md how it is computed.
  */
 #ifndef KVS_FORMATS_ROW_H
 #define KVS_FORMATS_ROW_H

@@ -136,6 +136,14 @@ kvs_status kvs_figures_add_link(struct kvs_figures *figures, const struct kvs_li
     return figures_add(figures, prefix, link_fields, KVS_COUNT_OF(link_fields), link, err);
 }
 
+bool kvs_link_is_of_device(const struct kvs_machine *machine, const struct kvs_link *link)
+{
+    for (uint32_t d = 0; d < machine->n_devices; d++)
+        if (strcmp(machine->devices[d].name, link->name) == 0)
+            return true;
+    return false;
+}
+
 kvs_status kvs_figures_add_device(struct kvs_figures *figures,
                                   const struct kvs_machine *machine, uint32_t device,
                                   struct kvs_error *err)

@@ -23,6 +23,9 @@ struct kvs_figures {
     size_t capacity;
 };
 
+/* Is the link some device's own? Then it is called as the device (docs/machine-format.md). */
+bool kvs_link_is_of_device(const struct kvs_machine *machine, const struct kvs_link *link);
+
 /* Appends the figures of one device: its link, card and profiles. */
 kvs_status kvs_figures_add_device(struct kvs_figures *figures,
                                   const struct kvs_machine *machine, uint32_t device,

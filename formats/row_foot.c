@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "formats/row_figures.h"
 #include "formats/row_internal.h"
-#include "models/compute.h"
 
 static void foot_interval(struct kvs_text *out, const struct kvs_param *param, kvs_unit unit)
 {
@@ -41,7 +40,7 @@ static void foot_links(const struct kvs_row *row, struct kvs_text *out)
     const char *before = "- links, host to device: ";
     for (uint32_t d = 0; d < machine->n_devices; d++) {
         const struct kvs_link *link = &machine->links[machine->devices[d].link];
-        if (!kvs_row_uses_device(&row->c, d) || link->mode == KVS_LINK_UNLIMITED)
+        if (!kvs_case_uses_device(&row->c, d) || link->mode == KVS_LINK_UNLIMITED)
             continue;
         kvs_text_puts(out, before);
         foot_link(&machine->devices[d], link, out);
@@ -58,12 +57,9 @@ static void foot_compute(const struct kvs_row *row, struct kvs_text *out)
     char buf[KVS_UNITS_BUF];
     for (uint32_t d = 0; d < machine->n_devices; d++) {
         const struct kvs_device *device = &machine->devices[d];
-        if (!kvs_row_uses_device(&row->c, d))
+        if (!kvs_case_uses_device(&row->c, d))
             continue;
-        double share =
-            row->c.placement.mode == KVS_SPLIT_TENSOR ? kvs_case_share(&row->c, d) : 1.0;
-        struct kvs_compute_cost cost = kvs_compute_cost_of(
-            device, row->c.llm, row->c.workload.type_k, row->c.workload.type_v, share);
+        struct kvs_compute_cost cost = kvs_case_compute_cost(&row->c, d);
         kvs_text_printf(out, "%s%s ", before, device->name);
         before = "; ";
         if (cost.is_measured) {
@@ -87,7 +83,7 @@ static void foot_memory(const struct kvs_row *row, struct kvs_text *out)
     const struct kvs_machine *machine = row->c.machine;
     const char *before = "- memory: not checked on ";
     for (uint32_t d = 0; d < machine->n_devices; d++) {
-        if (machine->devices[d].is_memory_known || !kvs_row_uses_device(&row->c, d))
+        if (machine->devices[d].is_memory_known || !kvs_case_uses_device(&row->c, d))
             continue;
         kvs_text_printf(out, "%s%s", before, machine->devices[d].name);
         before = ", ";

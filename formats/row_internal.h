@@ -28,10 +28,4 @@ void kvs_row_notes_print(const struct kvs_row_notes *notes,
                          size_t n, struct kvs_text *out);
 void kvs_row_notes_fini(struct kvs_row_notes *notes);
 
-/* True when the case has work for the device. */
-static inline bool kvs_row_uses_device(const struct kvs_case *c, uint32_t device)
-{
-    return kvs_case_share(c, device) > 0.0;
-}
-
 #endif

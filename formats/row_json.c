@@ -1,11 +1,9 @@
 /* The JSON document: rows first, then what the rows of each experiment share. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "formats/row_figures.h"
 #include "formats/row_internal.h"
-#include "models/compute.h"
 
 static void json_setting(struct kvs_json_writer *json, const struct kvs_experiment *experiment,
                          kvs_setting setting)
@@ -69,18 +67,15 @@ static void json_device(struct kvs_json_writer *json, const struct kvs_row *row,
 {
     const struct kvs_device *device = &row->c.machine->devices[d];
     const struct kvs_link *link = &row->c.machine->links[device->link];
-    double share = kvs_case_share(&row->c, d);
-    struct kvs_compute_cost cost =
-        kvs_compute_cost_of(device, row->c.llm, row->c.workload.type_k, row->c.workload.type_v,
-                            row->c.placement.mode == KVS_SPLIT_TENSOR ? share : 1.0);
+    bool is_measured = kvs_case_compute_cost(&row->c, d).is_measured;
     kvs_json_begin(json, NULL, '{');
     kvs_json_str(json, "name", device->name);
     kvs_json_str(json, "gpu", device->gpu);
     kvs_json_str(json, "link", link->name);
-    kvs_json_f64(json, "share", share);
+    kvs_json_f64(json, "share", kvs_case_share(&row->c, d));
     kvs_json_f64(json, "h2d_Bps", link->rate[KVS_H2D].value);
     kvs_json_bool(json, "is_rate_measured", link->is_rate_measured);
-    kvs_json_bool(json, "is_compute_measured", cost.is_measured);
+    kvs_json_bool(json, "is_compute_measured", is_measured);
     kvs_json_bool(json, "is_memory_known", device->is_memory_known);
     kvs_json_end(json, '}');
 }
@@ -96,15 +91,11 @@ static void json_machine(struct kvs_json_writer *json, const struct kvs_row_cont
         json_device(json, row, d);
     kvs_json_end(json, ']');
     for (uint32_t l = 0; l < context->machine->n_links && status == KVS_OK; l++) {
-        bool is_own = false;
-        for (uint32_t d = 0; d < context->machine->n_devices; d++)
-            is_own |=
-                strcmp(context->machine->devices[d].name, context->machine->links[l].name) == 0;
-        if (!is_own)
+        if (!kvs_link_is_of_device(context->machine, &context->machine->links[l]))
             status = kvs_figures_add_link(&figures, &context->machine->links[l], NULL);
     }
     for (uint32_t d = 0; d < context->machine->n_devices && status == KVS_OK; d++)
-        if (kvs_row_uses_device(&row->c, d))
+        if (kvs_case_uses_device(&row->c, d))
             status = kvs_figures_add_device(&figures, context->machine, d, NULL);
     if (status == KVS_OK)
         status = kvs_figures_add_host(&figures, context->machine, NULL);

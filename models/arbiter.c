@@ -31,7 +31,8 @@ uint32_t kvs_arbiter_choose(kvs_arbitration rule, kvs_time lead_ps, uint32_t cur
     if (rule == KVS_ARB_FIFO)
         return arbiter_oldest(rule, INT64_MAX, candidates, n);
     for (uint32_t i = 0; i < n; i++)
-        if (candidates[i].stream == current_stream && candidates[i].ready_ps <= end_ps - lead_ps)
+        if (candidates[i].stream == current_stream &&
+            candidates[i].ready_ps <= end_ps - lead_ps)
             return i;
     uint32_t committed = arbiter_oldest(rule, end_ps - lead_ps, candidates, n);
     return committed != KVS_ARBITER_NONE ? committed

@@ -2,9 +2,11 @@
  * Which copy an engine serves next: pure, used in virtual and in real time.
  *
  * A copy is committed when it was ready at least `lead` before the copy under way ended.
- * sticky: the next copy of the stream being served, if it is committed; else the oldest committed
- *   copy of another stream; else, nothing being committed, the oldest ready copy of all. Measured on
- *   an H200 (docs/copy-engine.md).
+ *
+ * sticky: the next copy of the stream being served, if it is committed; else, of the committed
+ * copies of other streams, the one ready longest; else, nothing being committed, the one ready
+ * longest of all. Measured on an H200 (docs/copy-engine.md, docs/model-notes.md).
+ *
  * fifo: the oldest issued copy among those that are ready.
  */
 #ifndef KVS_MODELS_ARBITER_H
@@ -18,9 +20,9 @@
 #define KVS_ARBITER_NONE UINT32_MAX
 
 struct kvs_arbiter_candidate {
-    uint32_t stream;    /* any number that tells streams apart */
-    kvs_time issue_ps;  /* when the host issued it */
-    kvs_time ready_ps;  /* issued and its dependencies met; its own stream's predecessor aside */
+    uint32_t stream;   /* any number that tells streams apart */
+    kvs_time issue_ps; /* when the host issued it */
+    kvs_time ready_ps; /* head of its stream, issued, its dependencies met */
 };
 
 /*

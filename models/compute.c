@@ -7,7 +7,8 @@
 #include "models/kv.h"
 
 static const struct kvs_compute_profile *compute_find_profile(const struct kvs_device *device,
-                                                              const char *model, kvs_kv_type type,
+                                                              const char *model,
+                                                              kvs_kv_type type,
                                                               double head_share)
 {
     const struct kvs_compute_profile *best = NULL;
@@ -39,7 +40,8 @@ struct kvs_compute_cost kvs_compute_cost_of(const struct kvs_device *device,
         cost.s_per_param = profile->fixed.value / (params * profile->head_share);
         if (row_bytes > 0.0) {
             cost.s_per_kv_byte = profile->per_row.value / (row_bytes * profile->head_share);
-            cost.s_per_query_byte = profile->per_query_row.value / (row_bytes * profile->head_share);
+            cost.s_per_query_byte =
+                profile->per_query_row.value / (row_bytes * profile->head_share);
         }
         cost.copy_slowdown_frac = profile->copy_slowdown.value;
         cost.busy_slowdown_frac = profile->busy_slowdown.value;
@@ -59,7 +61,7 @@ double kvs_compute_s(const struct kvs_compute_cost *cost, uint64_t params, uint6
 {
     double weights = (double)params * cost->s_per_param;
     double flops = (double)params * cost->flop_s_per_param * (double)n_queries;
-    double attention = (double)kv_bytes * (cost->s_per_kv_byte +
-                                           (double)(n_queries - 1) * cost->s_per_query_byte);
+    double attention = (double)kv_bytes *
+                       (cost->s_per_kv_byte + (double)(n_queries - 1) * cost->s_per_query_byte);
     return fmax(weights, flops) + attention;
 }

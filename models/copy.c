@@ -12,8 +12,9 @@ double kvs_row_efficiency(const struct kvs_row_curve *curve, uint64_t width_byte
         double x0 = (double)curve->width_bytes[i - 1];
         double x1 = (double)curve->width_bytes[i];
         if (width_bytes <= curve->width_bytes[i])
-            return curve->efficiency[i - 1] + (curve->efficiency[i] - curve->efficiency[i - 1]) *
-                                                  ((double)width_bytes - x0) / (x1 - x0);
+            return curve->efficiency[i - 1] +
+                   (curve->efficiency[i] - curve->efficiency[i - 1]) *
+                       ((double)width_bytes - x0) / (x1 - x0);
     }
     return curve->efficiency[n - 1];
 }
@@ -36,7 +37,8 @@ double kvs_path_rate_Bps(const struct kvs_machine *machine, uint32_t device, kvs
 double kvs_path_latency_s(const struct kvs_machine *machine, uint32_t device)
 {
     double latency = 0.0;
-    for (int32_t i = (int32_t)machine->devices[device].link; i >= 0; i = machine->links[i].parent)
+    for (int32_t i = (int32_t)machine->devices[device].link; i >= 0;
+         i = machine->links[i].parent)
         latency += machine->links[i].latency.value;
     return latency;
 }
@@ -44,7 +46,8 @@ double kvs_path_latency_s(const struct kvs_machine *machine, uint32_t device)
 bool kvs_copy_bypasses(const struct kvs_engines *engines, uint64_t size_bytes, bool is_2d,
                        bool is_pageable)
 {
-    double limit = is_pageable ? engines->bypass_pageable_bytes.value : engines->bypass_bytes.value;
+    double limit =
+        is_pageable ? engines->bypass_pageable_bytes.value : engines->bypass_bytes.value;
     return !is_2d && (double)size_bytes <= limit;
 }
 

@@ -23,13 +23,14 @@ double kvs_path_latency_s(const struct kvs_machine *machine, uint32_t device);
 bool kvs_copy_bypasses(const struct kvs_engines *engines, uint64_t size_bytes, bool is_2d,
                        bool is_pageable);
 
-/* Rate of a pageable copy over a path of path_Bps: the machine's figure, or half of the path's. */
+/* Rate of a pageable copy over a path of path_Bps: the machine's figure, or half of the path's.
+ */
 double kvs_pageable_rate_Bps(const struct kvs_host *host, double path_Bps);
 
 /*
- * Seconds a small kernel needs to read size_bytes of mapped host memory: its outstanding reads turn
- * over once per round trip, and a round trip waits behind the engine's bytes in flight while a copy
- * runs at busy_Bps (0: idle).
+ * Seconds a small kernel needs to read size_bytes of mapped host memory: its outstanding reads
+ * turn over once per round trip, and a round trip waits behind the engine's bytes in flight
+ * while a copy runs at busy_Bps (0: idle).
  */
 double kvs_kernel_read_s(const struct kvs_device *device, uint64_t size_bytes, double path_Bps,
                          double busy_Bps);

@@ -13,8 +13,7 @@
 #include "models/llm.h"
 
 #define KVS_LLM_MAX_LAYERS 1024u
-#define KVS_LLM_MAX_PARAMS (UINT64_C(1) << 50) /* weights of one layer, or bytes of its state  \
-                                                */
+#define KVS_LLM_MAX_PARAMS (UINT64_C(1) << 50) /* weights of a layer, bytes of its state */
 
 /* One letter of a pattern per layer. */
 enum {
@@ -82,8 +81,7 @@ struct kvs_llm_file {
     const char *evidence;
     const char *source;
     uint32_t n_layer;
-    char letters[KVS_LLM_MAX_LAYERS +
-                 1]; /* [n_layer], terminated; "" when the pattern is wrong */
+    char letters[KVS_LLM_MAX_LAYERS + 1]; /* [n_layer], terminated; "": the pattern is wrong */
     uint32_t hidden;
     uint32_t vocab;
     bool is_tied;

@@ -37,7 +37,7 @@ struct kvs_link {
     unsigned lanes;
     struct kvs_param rate[KVS_N_DIRS]; /* usable rate per direction; 0 when unlimited */
     struct kvs_param
-        opposite[KVS_N_DIRS]; /* usable rate while the other direction is busy; 0: same */
+        opposite[KVS_N_DIRS]; /* the same while the other one is busy; 0: no change */
     struct kvs_param latency;
     bool is_rate_measured; /* false: raw rate x efficiency */
 };
@@ -54,9 +54,10 @@ struct kvs_row_curve {
 typedef enum kvs_arbitration { KVS_ARB_STICKY, KVS_ARB_FIFO } kvs_arbitration;
 
 /*
- * Which stream an engine serves second after it was idle, when one copy waits for the first stream's
- * event and a younger one is free: the free one, or the one in the chain. Both were measured on one
- * H200, stable within a run, with nothing found that decides (docs/copy-engine.md).
+ * Which stream an engine serves second after it was idle, when one copy waits for the first
+ * stream's event and a younger one is free: the free one, or the one in the chain. Both were
+ * measured on one H200, stable within a run, with nothing found that decides
+ * (docs/copy-engine.md).
  */
 typedef enum kvs_first_turn { KVS_FIRST_TURN_FREE, KVS_FIRST_TURN_CHAINED } kvs_first_turn;
 
@@ -66,14 +67,15 @@ struct kvs_engines {
     struct kvs_param count; /* n_engines again, with its origin, for lists of figures */
     kvs_arbitration arbitration;
     kvs_first_turn first_turn;
-    struct kvs_param commit_lead;  /* s: how long before the end the next copy must be ready */
+    struct kvs_param
+        commit_lead; /* s: how long before the end a copy must be ready to be committed */
     struct kvs_param bypass_bytes; /* a single pinned 1D copy up to this skips the engine */
     struct kvs_param bypass_pageable_bytes;
-    struct kvs_param bypass_latency;  /* s, such a copy from issue to done */
-    struct kvs_param first_overhead;  /* s, a copy on an idle engine, on top of its bytes */
-    struct kvs_param next_overhead;   /* s, a copy right behind another */
+    struct kvs_param bypass_latency;    /* s, such a copy from issue to done */
+    struct kvs_param first_overhead;    /* s, a copy on an idle engine, on top of its bytes */
+    struct kvs_param next_overhead;     /* s, a copy right behind another */
     struct kvs_param opposite_overhead; /* s, a d2h copy more while the h2d engine is busy */
-    struct kvs_param in_flight_bytes; /* requests outstanding while the engine runs */
+    struct kvs_param in_flight_bytes;   /* requests outstanding while the engine runs */
     struct kvs_row_curve row_curve;
 };
 
@@ -82,14 +84,12 @@ struct kvs_compute_profile {
     char model[64];   /* model name it was measured with */
     char weights[32]; /* quantisation label, or "" */
     kvs_kv_type kv_type;
-    double head_share;      /* share of the heads and weights this device had: 1, 0.5 ... */
-    struct kvs_param fixed; /* s per token: weights and everything that does not grow */
-    struct kvs_param
-        per_row; /* s per window row, all staged layers of this share (one query) */
+    double head_share;        /* share of the heads and weights this device had: 1, 0.5 ... */
+    struct kvs_param fixed;   /* s per token: weights and everything that does not grow */
+    struct kvs_param per_row; /* s per window row, one query, all staged layers of this share */
     struct kvs_param per_query_row; /* s per (query, row) beyond the first query */
     struct kvs_param copy_slowdown; /* fraction slower while its h2d link runs at full rate */
-    struct kvs_param
-        busy_slowdown; /* fraction slower per unit of busy share above busy_threshold */
+    struct kvs_param busy_slowdown; /* slower per unit of busy share above busy_threshold */
     struct kvs_param busy_threshold;
 };
 
@@ -102,16 +102,14 @@ struct kvs_device {
     char gpu[32];  /* catalogue card, or "" */
     uint32_t link; /* index into links */
     struct kvs_engines engines;
-    struct kvs_param memory_bytes;   /* total */
-    struct kvs_param reserved_bytes; /* taken by others and by the runtime */
-    bool is_memory_known;            /* false: memory checks say "not checked" */
-    struct kvs_param memory_rate;    /* B/s, device memory */
-    struct kvs_param flops;          /* FLOP/s, f16 */
-    struct kvs_param
-        memory_efficiency; /* share of memory_rate that decode reaches: for the roofline */
-    struct kvs_param kernel_gap; /* s between kernels of one queue */
-    struct kvs_param
-        read_latency; /* s, a kernel's dependent read of mapped host memory, idle */
+    struct kvs_param memory_bytes;      /* total */
+    struct kvs_param reserved_bytes;    /* taken by others and by the runtime */
+    bool is_memory_known;               /* false: memory checks say "not checked" */
+    struct kvs_param memory_rate;       /* B/s, device memory */
+    struct kvs_param flops;             /* FLOP/s, f16 */
+    struct kvs_param memory_efficiency; /* share of memory_rate that decode reaches: roofline */
+    struct kvs_param kernel_gap;        /* s between kernels of one queue */
+    struct kvs_param read_latency;      /* s, a kernel's dependent read of host memory, idle */
     struct kvs_param read_outstanding_bytes; /* bytes a small reading kernel keeps in flight */
     struct kvs_param read_setup;             /* s, such a kernel on top of its reads */
     struct kvs_compute_profile *profiles;    /* owned, [n_profiles] */
@@ -130,16 +128,13 @@ struct kvs_host {
     struct kvs_param collective_launch; /* s per member */
     struct kvs_param event_pair;        /* s: record and stream wait */
     struct kvs_param copy_call;         /* s per asynchronous copy call */
-    struct kvs_param sync; /* s from the end of device work to the host running on */
-    struct kvs_param
-        hop; /* s from an event to the start of what waits for it on another queue */
-    struct kvs_param store;      /* s of host work per stored row (set_rows) */
-    struct kvs_param split_work; /* s of host work per split, besides the calls */
-    struct kvs_param
-        between_tokens; /* s: logits, sampling, next input; the next token depends on it */
-    struct kvs_param queue_limit; /* unfinished kernels that block the host */
-    struct kvs_param
-        pageable_rate; /* B/s of a pageable copy, staged by the driver; 0: half the link's */
+    struct kvs_param sync;           /* s from the end of device work to the host running on */
+    struct kvs_param hop;            /* s from an event to what waits for it on another queue */
+    struct kvs_param store;          /* s of host work per stored row (set_rows) */
+    struct kvs_param split_work;     /* s of host work per split, besides the calls */
+    struct kvs_param between_tokens; /* s: logits, sampling, next input: a dependency */
+    struct kvs_param queue_limit;    /* unfinished kernels that block the host */
+    struct kvs_param pageable_rate;  /* B/s, staged by the driver; 0: half the link's */
     struct kvs_param pageable_async_bytes; /* pageable copies up to this return at once */
 };
 

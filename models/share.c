@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /* The lowest level at which something binds: a resource's even share, or a flow's own limit. */
-static double share_level(const struct kvs_share_flow *flows, uint32_t n_flows, const double *left,
-                          const uint32_t *count, const double *rates)
+static double share_level(const struct kvs_share_flow *flows, uint32_t n_flows,
+                          const double *left, const uint32_t *count, const double *rates)
 {
     double level = -1.0;
     for (uint32_t f = 0; f < n_flows; f++) {
@@ -34,9 +34,9 @@ static bool share_binds(const struct kvs_share_flow *flow, double level, const d
     return false;
 }
 
-void kvs_share_rates(const struct kvs_share_flow *flows, uint32_t n_flows, const double *capacity,
-                     uint32_t n_resources, double *scratch_left, uint32_t *scratch_count,
-                     double *out_Bps)
+void kvs_share_rates(const struct kvs_share_flow *flows, uint32_t n_flows,
+                     const double *capacity, uint32_t n_resources, double *scratch_left,
+                     uint32_t *scratch_count, double *out_Bps)
 {
     for (uint32_t r = 0; r < n_resources; r++) {
         scratch_left[r] = capacity[r];
@@ -49,9 +49,11 @@ void kvs_share_rates(const struct kvs_share_flow *flows, uint32_t n_flows, const
     }
     for (uint32_t n_frozen = 0; n_frozen < n_flows;) {
         double level = share_level(flows, n_flows, scratch_left, scratch_count, out_Bps);
-        /* Decide first, then subtract: freezing one flow must not change the test of the next. */
+        /* Decide first, then subtract: freezing one flow must not change the test of the next.
+         */
         for (uint32_t f = 0; f < n_flows; f++)
-            if (out_Bps[f] == -1.0 && share_binds(&flows[f], level, scratch_left, scratch_count))
+            if (out_Bps[f] == -1.0 &&
+                share_binds(&flows[f], level, scratch_left, scratch_count))
                 out_Bps[f] = -2.0;
         for (uint32_t f = 0; f < n_flows; f++) {
             if (out_Bps[f] != -2.0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "models/machine.h"
 
 #define SPLIT_SHARE_MAX 1e12 /* products with value counts stay far from overflow */
 
@@ -146,9 +147,9 @@ static kvs_status split_explicit(uint32_t n_head_kv, const double *shares, doubl
 static kvs_status split_check_shares(const double *shares, uint32_t n_devices,
                                      double *out_total, struct kvs_error *err)
 {
-    if (n_devices < 1 || n_devices > KVS_MAX_DEVICES)
+    if (n_devices < 1 || n_devices > KVS_MACHINE_MAX_DEVICES)
         return kvs_error_set(err, KVS_EINVAL, "a split needs 1 to %d devices, got %u",
-                             KVS_MAX_DEVICES, n_devices);
+                             KVS_MACHINE_MAX_DEVICES, n_devices);
     double total = 0.0;
     for (uint32_t i = 0; i < n_devices; i++) {
         if (!(shares[i] >= 0.0 && shares[i] <= SPLIT_SHARE_MAX))

@@ -11,17 +11,17 @@
 struct bound_sum {
     const struct kvs_case *c;
     const struct kvs_graph *graph;
-    double *link_s;    /* [n_links]: host to device, summed over the tokens */
-    double *compute_s; /* [n_devices] */
+    double *link_s;                 /* [n_links]: host to device, summed over the tokens */
+    double *compute_s;              /* [n_devices] */
     struct kvs_compute_cost *costs; /* [n_devices] */
-    double n_tokens;   /* that the step at hand stands for */
-    double memory_s;   /* host memory, all DMA */
+    double n_tokens;                /* that the step at hand stands for */
+    double memory_s;                /* host memory, all DMA */
     double chain_s;
 };
 
 /* Bytes of a stage's windows that device d takes in at this step. */
-static double bound_stage_bytes(const struct kvs_case *c, const struct kvs_stage *stage, uint32_t d,
-                                uint32_t step)
+static double bound_stage_bytes(const struct kvs_case *c, const struct kvs_stage *stage,
+                                uint32_t d, uint32_t step)
 {
     const struct kvs_llm_layer *layer = &c->llm->layers[stage->layer];
     double rows = (double)kvs_case_window(c, layer, step).window_rows * kvs_case_n_streams(c);
@@ -52,13 +52,14 @@ static void bound_add_window(struct bound_sum *b, uint32_t s, uint32_t d, uint32
     const struct kvs_stage *stage = &b->graph->stages.items[s];
     const struct kvs_stage_part *part = &stage->parts[d];
     const struct kvs_llm_layer *layer = &b->c->llm->layers[stage->layer];
-    double rows = (double)kvs_case_window(b->c, layer, step).window_rows * kvs_case_n_streams(b->c);
+    double rows =
+        (double)kvs_case_window(b->c, layer, step).window_rows * kvs_case_n_streams(b->c);
     bound_add_side(b, d, rows, part->k_bytes, stage->k_row_bytes);
     bound_add_side(b, d, rows, part->v_bytes, stage->v_row_bytes);
 }
 
-static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *piece, uint32_t d,
-                            uint32_t step)
+static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *piece,
+                            uint32_t d, uint32_t step)
 {
     const struct kvs_case *c = b->c;
     double share = piece->device < 0 ? kvs_case_share(c, d) : 1.0;
@@ -101,7 +102,8 @@ static void bound_add_step(struct bound_sum *b, uint32_t step)
     b->chain_s += b->n_tokens * sample;
 }
 
-static void bound_take(struct kvs_bound *out, kvs_bound_term term, double seconds, const char *name)
+static void bound_take(struct kvs_bound *out, kvs_bound_term term, double seconds,
+                       const char *name)
 {
     kvs_time ps = kvs_ps_from_seconds(seconds);
     kvs_time *slot = term == KVS_BOUND_LINK      ? &out->link_ps

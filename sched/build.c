@@ -4,19 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static uint64_t build_align(uint64_t n)
-{
-    uint64_t a = KVS_BUFFER_ALIGNMENT;
-    return (n + a - 1) / a * a;
-}
+static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
+                               uint64_t size_bytes, bool is_valid, uint16_t *out,
+                               const char *fmt, ...) KVS_PRINTF(7, 8);
 
 static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
-                               uint64_t size_bytes, bool is_valid, uint16_t *out, const char *fmt,
-                               ...) KVS_PRINTF(7, 8);
-
-static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
-                               uint64_t size_bytes, bool is_valid, uint16_t *out, const char *fmt,
-                               ...)
+                               uint64_t size_bytes, bool is_valid, uint16_t *out,
+                               const char *fmt, ...)
 {
     struct kvs_buffer buffer = {.size_bytes = size_bytes,
                                 .valid_bytes = is_valid ? size_bytes : 0,
@@ -32,7 +26,8 @@ static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t de
     return KVS_OK;
 }
 
-static kvs_status build_queue(struct kvs_build *b, uint32_t device, const char *role, uint16_t *out)
+static kvs_status build_queue(struct kvs_build *b, uint32_t device, const char *role,
+                              uint16_t *out)
 {
     char name[24];
     snprintf(name, sizeof name, "d%u.%s", device, role);
@@ -48,25 +43,24 @@ static uint64_t build_new_bytes(const struct kvs_build *b)
         uint64_t bytes = stage->k_row_bytes + stage->v_row_bytes;
         largest = bytes > largest ? bytes : largest;
     }
-    return largest * b->c->workload.n_rows * b->c->workload.n_parallel;
+    return largest * kvs_case_batch_rows(b->c);
 }
 
 static kvs_status build_device(struct kvs_build *b, uint32_t d)
 {
     struct kvs_build_device *device = &b->devices[d];
-    const struct kvs_llm *llm = b->c->llm;
     uint16_t id = (uint16_t)d;
-    uint64_t hidden = 4ull * llm->hidden * b->c->workload.n_rows * b->c->workload.n_parallel;
     KVS_TRY(build_queue(b, d, "compute", &device->q_compute));
     KVS_TRY(build_queue(b, d, "blocking", &device->q_blocking));
     KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, build_new_bytes(b), false, &device->buf_new,
                          "d%u.new", d));
-    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, llm->rotation_k_bytes + llm->rotation_v_bytes,
-                         false, &device->buf_rotation, "d%u.rotation", d));
-    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, hidden, false, &device->buf_hidden, "d%u.hidden",
-                         d));
+    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, kvs_build_rotation_bytes(b), false,
+                         &device->buf_rotation, "d%u.rotation", d));
+    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, kvs_build_hidden_bytes(b), false,
+                         &device->buf_hidden, "d%u.hidden", d));
     device->last_compute = KVS_NO_OP;
-    return build_buffer(b, KVS_PLACE_DEVICE, id, 4, false, &device->buf_logits, "d%u.logits", d);
+    return build_buffer(b, KVS_PLACE_DEVICE, id, 4, false, &device->buf_logits, "d%u.logits",
+                        d);
 }
 
 static kvs_status build_caches(struct kvs_build *b)
@@ -88,19 +82,18 @@ static kvs_status build_caches(struct kvs_build *b)
         KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE, rows * stage->v_row_bytes, true,
                              &b->cache_v[s], "cache.v.%u", stage->layer));
     }
-    uint64_t hidden =
-        4ull * b->c->llm->hidden * b->c->workload.n_rows * b->c->workload.n_parallel;
-    uint64_t rotation = b->c->llm->rotation_k_bytes + b->c->llm->rotation_v_bytes;
-    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + rotation, true,
-                         &b->buf_inputs, "inputs"));
-    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + 1, false, &b->buf_hop,
-                         "hop"));
+    uint64_t hidden = kvs_build_hidden_bytes(b);
+    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE,
+                         hidden + kvs_build_rotation_bytes(b), true, &b->buf_inputs, "inputs"));
+    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + 1, false,
+                         &b->buf_hop, "hop"));
     return build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE,
-                        build_new_bytes(b) * b->graph->n_devices, false, &b->buf_staging, "staging");
+                        build_new_bytes(b) * b->graph->n_devices, false, &b->buf_staging,
+                        "staging");
 }
 
-kvs_status kvs_build_create(const struct kvs_case *c, const char *policy, struct kvs_build **out,
-                            struct kvs_error *err)
+kvs_status kvs_build_create(const struct kvs_case *c, const char *policy,
+                            struct kvs_build **out, struct kvs_error *err)
 {
     void *memory;
     KVS_TRY(kvs_case_check(c, err));
@@ -176,7 +169,8 @@ kvs_status kvs_build_begin_segment(struct kvs_build *b, uint32_t step, uint32_t 
 
 bool kvs_build_stores(const struct kvs_build *b, uint32_t stage, uint32_t device)
 {
-    return b->graph->stages.items[stage].cache_stage == stage && kvs_build_holds(b, stage, device);
+    return b->graph->stages.items[stage].cache_stage == stage &&
+           kvs_build_holds(b, stage, device);
 }
 
 bool kvs_build_holds(const struct kvs_build *b, uint32_t stage, uint32_t device)
@@ -184,7 +178,12 @@ bool kvs_build_holds(const struct kvs_build *b, uint32_t stage, uint32_t device)
     return b->graph->stages.items[stage].parts[device].n_heads > 0;
 }
 
-uint64_t kvs_build_stream_bytes(uint64_t window_rows, uint64_t row_bytes)
+uint64_t kvs_build_hidden_bytes(const struct kvs_build *b)
 {
-    return build_align(window_rows * row_bytes);
+    return sizeof(float) * b->c->llm->hidden * kvs_case_batch_rows(b->c);
+}
+
+uint64_t kvs_build_rotation_bytes(const struct kvs_build *b)
+{
+    return b->c->llm->rotation_k_bytes + b->c->llm->rotation_v_bytes;
 }

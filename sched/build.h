@@ -1,7 +1,7 @@
 /*
- * What the built-in policies share when they write a plan: queues and buffers of a case, and the
- * operations of a token that are the same in every transport (inputs, row stores, compute pieces,
- * hops, reduces, sampling). A policy adds only how windows travel.
+ * What the built-in policies share when they write a plan: queues and buffers of a case, and
+ * the operations of a token that are the same in every transport (inputs, row stores, compute
+ * pieces, hops, reduces, sampling). A policy adds only how windows travel.
  *
  * Usage: create; for each segment begin_segment, then operations in issue order; finish.
  */
@@ -41,12 +41,14 @@ struct kvs_build {
     uint16_t buf_staging; /* new rows on their way to the cache */
     uint16_t buf_inputs;  /* embedding row and rotation constants */
     uint16_t buf_hop;
-    uint32_t step;  /* first step of the open segment */
+    uint32_t step;     /* first step of the open segment */
     uint32_t n_groups; /* collectives in the open segment */
 };
 
-kvs_status kvs_build_create(const struct kvs_case *c, const char *policy, struct kvs_build **out,
-                            struct kvs_error *err) KVS_MUST_USE;
+/* Refuses what kvs_case_check refuses. c and err are borrowed until finish or destroy. policy
+ * names the plan. */
+kvs_status kvs_build_create(const struct kvs_case *c, const char *policy,
+                            struct kvs_build **out, struct kvs_error *err) KVS_MUST_USE;
 void kvs_build_destroy(struct kvs_build *b);
 /* Hands the plan over and destroys the rest. */
 struct kvs_plan *kvs_build_finish(struct kvs_build *b);
@@ -61,10 +63,10 @@ kvs_status kvs_build_begin_segment(struct kvs_build *b, uint32_t step, uint32_t 
 bool kvs_build_holds(const struct kvs_build *b, uint32_t stage, uint32_t device);
 
 /*
- * Copies of one side of a stage's window into a slot of a device: one operation, or one per stream
- * where they cannot be merged. *first and *last are their ids (KVS_NO_OP when there is nothing to
- * move); either may be NULL. flags: KVS_OP_BLOCKS. after: a dependency of the first one, or
- * KVS_NO_OP.
+ * Copies of one side of a stage's window into a slot of a device: one operation, or one per
+ * stream where they cannot be merged. *first and *last are their ids (KVS_NO_OP when there is
+ * nothing to move); either may be NULL. flags: KVS_OP_BLOCKS. after: a dependency of the first
+ * one, or KVS_NO_OP.
  */
 struct kvs_build_copy {
     uint32_t stage;
@@ -97,11 +99,12 @@ kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage) KVS_MUST_USE;
  */
 kvs_status kvs_build_piece(struct kvs_build *b, uint32_t piece, const uint32_t *slots,
                            const kvs_op_id *ready) KVS_MUST_USE;
+/* Host waits for the last compute, then samples. */
+kvs_status kvs_build_sample(struct kvs_build *b) KVS_MUST_USE;
+
 /* The ordered transport under another name: what resident and a declined ring come down to. */
 kvs_status kvs_policy_plan_ordered(const struct kvs_case *c, const char *name,
                                    struct kvs_decision *decision, struct kvs_plan **out,
                                    struct kvs_error *err) KVS_MUST_USE;
-/* Host waits for the last compute, then samples. */
-kvs_status kvs_build_sample(struct kvs_build *b) KVS_MUST_USE;
 
 #endif

@@ -1,11 +1,6 @@
 /* The operations of a token that every transport shares. */
 #include "sched/build_internal.h"
 
-static uint64_t build_batch_rows(const struct kvs_build *b)
-{
-    return (uint64_t)b->c->workload.n_rows * b->c->workload.n_parallel;
-}
-
 /* One run; constants, hidden states and new rows are far below 4 GiB. */
 static struct kvs_range build_whole(uint16_t buffer, uint64_t offset, uint64_t size_bytes)
 {
@@ -52,7 +47,7 @@ static kvs_status build_rotation_kernel(struct kvs_build *b, uint32_t device, ui
 kvs_status kvs_build_inputs(struct kvs_build *b, kvs_late how)
 {
     const struct kvs_llm *llm = b->c->llm;
-    uint64_t hidden = 4ull * llm->hidden * build_batch_rows(b);
+    uint64_t hidden = kvs_build_hidden_bytes(b);
     uint64_t k = llm->rotation_k_bytes, v = llm->rotation_v_bytes;
     bool is_mirrored = b->c->placement.mode == KVS_SPLIT_TENSOR;
     for (uint32_t d = 0; d < b->graph->n_devices; d++) {
@@ -88,11 +83,12 @@ kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage)
                         .tag = KVS_TAG_STORE,
                         .queue = KVS_HOST_QUEUE,
                         .layer = layer,
-                        .host = {.n_calls = (uint32_t)build_batch_rows(b)}};
+                        .host = {.n_calls = (uint32_t)kvs_case_batch_rows(b->c)}};
     KVS_TRY(build_wait(b, KVS_TAG_CONSUMER, layer));
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
         if (kvs_build_holds(b, stage, d))
-            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD, b->err));
+            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD,
+                                     b->err));
     for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
         for (uint32_t d = 0; d < b->graph->n_devices; d++)
             if (kvs_build_stores(b, stage, d))
@@ -111,7 +107,7 @@ kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage)
 /* The hidden state goes through host memory to the device of the next piece. */
 static kvs_status build_hop(struct kvs_build *b, uint32_t from, uint32_t to, uint16_t layer)
 {
-    uint64_t hidden = 4ull * b->c->llm->hidden * build_batch_rows(b);
+    uint64_t hidden = kvs_build_hidden_bytes(b);
     KVS_TRY(build_wait(b, KVS_TAG_HOP, layer));
     KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[from].last_compute, 0,
                              hidden > 0 ? KVS_DEP_HAZARD : KVS_DEP_PACING, b->err));
@@ -127,21 +123,12 @@ static kvs_status build_hop(struct kvs_build *b, uint32_t from, uint32_t to, uin
                             .queue = b->devices[leg == 0 ? from : to].q_blocking,
                             .layer = layer};
         KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
-        KVS_TRY(kvs_plan_add_access(b->plan, leg == 0 ? &ends[0] : &host, KVS_ACCESS_READ, b->err));
-        KVS_TRY(kvs_plan_add_access(b->plan, leg == 0 ? &host : &ends[1], KVS_ACCESS_WRITE, b->err));
+        KVS_TRY(
+            kvs_plan_add_access(b->plan, leg == 0 ? &ends[0] : &host, KVS_ACCESS_READ, b->err));
+        KVS_TRY(kvs_plan_add_access(b->plan, leg == 0 ? &host : &ends[1], KVS_ACCESS_WRITE,
+                                    b->err));
     }
     return KVS_OK;
-}
-
-/* Cache bytes that attention reads on the device itself: layers kept there. */
-static uint64_t build_resident_bytes(const struct kvs_build *b, const struct kvs_piece *piece)
-{
-    if (piece->resident_bytes_per_row == 0 && piece->resident_swa_bytes == 0)
-        return 0;
-    struct kvs_llm_layer full = {.kind = KVS_LAYER_FULL};
-    uint64_t rows = kvs_case_window(b->c, &full, b->step).window_rows;
-    return kvs_case_n_streams(b->c) *
-           (piece->resident_bytes_per_row * rows + piece->resident_swa_bytes);
 }
 
 /* Does the hidden state enter or leave the device at this piece? */
@@ -157,15 +144,14 @@ static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_p
                                          uint32_t d, const uint32_t *slots)
 {
     const struct kvs_build_device *device = &b->devices[d];
-    const struct kvs_llm *llm = b->c->llm;
-    uint64_t rotation = llm->rotation_k_bytes + llm->rotation_v_bytes;
-    struct kvs_range hidden =
-        build_whole(device->buf_hidden, 0, 4ull * llm->hidden * build_batch_rows(b));
+    uint64_t rotation = kvs_build_rotation_bytes(b);
+    struct kvs_range hidden = build_whole(device->buf_hidden, 0, kvs_build_hidden_bytes(b));
     if (piece == &b->graph->pieces.items[0] && rotation > 0) {
         struct kvs_range constants = build_whole(device->buf_rotation, 0, rotation);
         KVS_TRY(kvs_plan_add_access(b->plan, &constants, KVS_ACCESS_READ, b->err));
     }
-    /* between pieces of one device the hidden state stays on its queue: ends alone are stated */
+    /* between pieces of one device the hidden state stays on its queue: ends alone are stated
+     */
     if (hidden.width > 0 && build_hidden_crosses(b, piece))
         KVS_TRY(kvs_plan_add_access(b->plan, &hidden, KVS_ACCESS_WRITE, b->err));
     if (piece->stage != KVS_NO_STAGE && kvs_build_holds(b, piece->stage, d))
@@ -190,18 +176,19 @@ static kvs_status build_compute(struct kvs_build *b, const struct kvs_piece *pie
 {
     bool is_tensor = b->c->placement.mode == KVS_SPLIT_TENSOR;
     double share = is_tensor ? kvs_case_share(b->c, d) : 1.0;
-    const struct kvs_workload *w = &b->c->workload;
+    uint64_t resident = kvs_piece_resident_bytes(b->c, piece, b->step);
     bool has_stage = piece->stage != KVS_NO_STAGE;
-    struct kvs_op op = {
-        .kind = KVS_OP_COMPUTE,
-        .tag = has_stage ? KVS_TAG_ATTENTION : piece == b->graph->pieces.items ? KVS_TAG_FIRST : KVS_TAG_BODY,
-        .flags = is_tensor ? KVS_OP_SUBGRAPH : 0,
-        .queue = b->devices[d].q_compute,
-        .layer = (uint16_t)piece->layer,
-        .compute = {.params = (uint64_t)((double)piece->params * share + 0.5),
-                    .kv_bytes = (uint64_t)((double)build_resident_bytes(b, piece) * share + 0.5),
-                    .n_kernels = piece->n_kernels,
-                    .n_queries = w->is_unified ? w->n_parallel * w->n_rows : w->n_rows}};
+    struct kvs_op op = {.kind = KVS_OP_COMPUTE,
+                        .tag = has_stage                         ? KVS_TAG_ATTENTION
+                               : piece == b->graph->pieces.items ? KVS_TAG_FIRST
+                                                                 : KVS_TAG_BODY,
+                        .flags = is_tensor ? KVS_OP_SUBGRAPH : 0,
+                        .queue = b->devices[d].q_compute,
+                        .layer = (uint16_t)piece->layer,
+                        .compute = {.params = (uint64_t)((double)piece->params * share + 0.5),
+                                    .kv_bytes = (uint64_t)((double)resident * share + 0.5),
+                                    .n_kernels = piece->n_kernels,
+                                    .n_queries = kvs_case_stream_rows(b->c)}};
     if (has_stage)
         op.compute.kv_bytes += kvs_build_window_bytes(b, piece->stage, d);
     KVS_TRY(kvs_plan_add_op(b->plan, &op, &b->devices[d].last_compute, b->err));
@@ -212,7 +199,7 @@ static kvs_status build_compute(struct kvs_build *b, const struct kvs_piece *pie
 
 static kvs_status build_reduce(struct kvs_build *b, const struct kvs_piece *piece)
 {
-    uint64_t hidden = 4ull * b->c->llm->hidden * build_batch_rows(b);
+    uint64_t hidden = kvs_build_hidden_bytes(b);
     uint32_t group = b->n_groups++;
     for (uint32_t d = 0; d < b->graph->n_devices; d++) {
         struct kvs_op op = {.kind = KVS_OP_COLLECTIVE,
@@ -254,7 +241,8 @@ kvs_status kvs_build_sample(struct kvs_build *b)
     KVS_TRY(build_wait(b, KVS_TAG_SAMPLE, KVS_NO_LAYER));
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
         if (b->devices[d].last_compute != KVS_NO_OP)
-            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD, b->err));
+            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD,
+                                     b->err));
     KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
     for (uint32_t d = 0; d < b->graph->n_devices; d++) {
         if (last->device >= 0 && (int32_t)d != last->device)

@@ -24,7 +24,7 @@ static struct window_side window_side_of(const struct kvs_build *b, uint32_t s, 
     struct window_side v = {.cells = kvs_case_layer_cells(b->c, layer),
                             .window = kvs_case_window(b->c, layer, b->step)};
     v.advance = w->is_frozen ? 0 : w->is_unified ? w->n_parallel : 1;
-    uint64_t k_pitch = kvs_build_stream_bytes(v.window.window_rows, part->k_bytes);
+    uint64_t k_pitch = kvs_ring_run_bytes(v.window.window_rows, part->k_bytes);
     if (side == KVS_KV_SIDE_K) {
         v.cache = b->cache_k[s];
         v.row_bytes = stage->k_row_bytes;
@@ -37,7 +37,7 @@ static struct window_side window_side_of(const struct kvs_build *b, uint32_t s, 
         v.offset = part->v_offset;
         v.width = part->v_bytes;
         v.slot_first = k_pitch * kvs_case_n_streams(b->c);
-        v.slot_pitch = kvs_build_stream_bytes(v.window.window_rows, part->v_bytes);
+        v.slot_pitch = kvs_ring_run_bytes(v.window.window_rows, part->v_bytes);
     }
     return v;
 }
@@ -69,25 +69,27 @@ static struct window_rows window_rows_of(const struct window_side *v, kvs_part p
 }
 
 /* The rows of one stream in the cache: as many rows of the device's width. */
-static struct kvs_range window_source(const struct window_side *v, const struct window_rows *rows,
-                                      uint32_t stream)
+static struct kvs_range window_source(const struct window_side *v,
+                                      const struct window_rows *rows, uint32_t stream)
 {
-    return (struct kvs_range){
-        .buffer = v->cache,
-        .offset = (stream * v->cells + rows->first) * v->row_bytes + v->offset,
-        .offset_step = rows->first_step * (int32_t)v->row_bytes,
-        .width = (uint32_t)v->width,
-        .pitch = (uint32_t)v->row_bytes,
-        .rows = (uint32_t)rows->n,
-        .rows_step = (int16_t)rows->n_step};
+    return (struct kvs_range){.buffer = v->cache,
+                              .offset =
+                                  (stream * v->cells + rows->first) * v->row_bytes + v->offset,
+                              .offset_step = rows->first_step * (int32_t)v->row_bytes,
+                              .width = (uint32_t)v->width,
+                              .pitch = (uint32_t)v->row_bytes,
+                              .rows = (uint32_t)rows->n,
+                              .rows_step = (int16_t)rows->n_step};
 }
 
 /* The same rows in the slot: packed. */
-static struct kvs_range window_target(const struct window_side *v, const struct window_rows *rows,
-                                      uint16_t slot_buffer, uint32_t stream)
+static struct kvs_range window_target(const struct window_side *v,
+                                      const struct window_rows *rows, uint16_t slot_buffer,
+                                      uint32_t stream)
 {
     return (struct kvs_range){.buffer = slot_buffer,
-                              .offset = v->slot_first + stream * v->slot_pitch + rows->first * v->width,
+                              .offset = v->slot_first + stream * v->slot_pitch +
+                                        rows->first * v->width,
                               .offset_step = rows->first_step * (int32_t)v->width,
                               .width = (uint32_t)v->width,
                               .pitch = (uint32_t)v->width,
@@ -117,8 +119,8 @@ static void window_merge(const struct window_side *v, const struct window_rows *
     target->pitch = (uint32_t)v->slot_pitch;
 }
 
-static kvs_status window_emit(struct kvs_build *b, const struct kvs_build_copy *copy, bool is_2d,
-                              bool is_first, const struct kvs_range *source,
+static kvs_status window_emit(struct kvs_build *b, const struct kvs_build_copy *copy,
+                              bool is_2d, bool is_first, const struct kvs_range *source,
                               const struct kvs_range *target, kvs_op_id *out)
 {
     struct kvs_op op = {.kind = KVS_OP_COPY,
@@ -156,7 +158,8 @@ kvs_status kvs_build_window_copy(struct kvs_build *b, const struct kvs_build_cop
             struct kvs_range target = window_target(&v, &rows, slot, i);
             if (is_merged)
                 window_merge(&v, &rows, n_streams, &source, &target);
-            KVS_TRY(window_emit(b, copy, is_merged || !is_whole_row, i == 0, &source, &target, &id));
+            KVS_TRY(window_emit(b, copy, is_merged || !is_whole_row, i == 0, &source, &target,
+                                &id));
             first_id = i == 0 ? id : first_id;
         }
     }
@@ -196,8 +199,7 @@ kvs_status kvs_build_late_kernel(struct kvs_build *b, uint32_t stage, uint32_t d
 static struct kvs_range window_new_rows(const struct kvs_build *b, const struct window_side *v,
                                         uint32_t stream)
 {
-    uint64_t n = (uint64_t)b->c->workload.n_rows *
-                 (b->c->workload.is_unified ? b->c->workload.n_parallel : 1);
+    uint64_t n = kvs_case_stream_rows(b->c);
     struct window_rows rows = {
         .first = v->window.early_rows, .n = n, .first_step = (int32_t)v->advance};
     if (rows.first + n > v->cells) /* a full sliding window wraps inside the batch */
@@ -234,14 +236,13 @@ uint64_t kvs_build_window_bytes(const struct kvs_build *b, uint32_t stage, uint3
     return bytes;
 }
 
-/* Stores of one side: device rows to staging; then the host's write of the cache rows. */
 kvs_status kvs_build_store_side(struct kvs_build *b, uint32_t stage, uint32_t device,
                                 kvs_kv_side side, uint64_t *staging_offset)
 {
     struct window_side v = window_side_of(b, stage, device, side);
     if (v.width == 0)
         return KVS_OK;
-    uint64_t n_rows = (uint64_t)b->c->workload.n_rows * b->c->workload.n_parallel;
+    uint64_t n_rows = kvs_case_batch_rows(b->c);
     struct kvs_op op = {.kind = KVS_OP_COPY,
                         .tag = KVS_TAG_STORE,
                         .flags = KVS_OP_BLOCKS | KVS_OP_D2H,
@@ -275,7 +276,7 @@ struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, u
                                     kvs_kv_side side)
 {
     const struct kvs_stage_part *part = &b->graph->stages.items[stage].parts[device];
-    uint64_t n_rows = (uint64_t)b->c->workload.n_rows * b->c->workload.n_parallel;
+    uint64_t n_rows = kvs_case_batch_rows(b->c);
     uint32_t width = (uint32_t)(side == KVS_KV_SIDE_K ? part->k_bytes : part->v_bytes);
     return (struct kvs_range){.buffer = b->devices[device].buf_new,
                               .offset = side == KVS_KV_SIDE_K ? 0 : part->k_bytes * n_rows,

@@ -50,7 +50,8 @@ uint64_t kvs_case_cells(const struct kvs_case *c)
 {
     const struct kvs_workload *w = &c->workload;
     uint64_t per_sequence = w->n_ctx ? w->n_ctx : w->depth + w->n_gen + w->n_rows;
-    uint64_t cells = kvs_kv_pad(per_sequence * (w->is_unified ? w->n_parallel : 1), w->pad_rows);
+    uint64_t cells =
+        kvs_kv_pad(per_sequence * (w->is_unified ? w->n_parallel : 1), w->pad_rows);
     return w->window_rows > cells ? w->window_rows : cells;
 }
 
@@ -74,9 +75,11 @@ struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm
     if (c->workload.window_rows) {
         window.window_rows = c->workload.window_rows < cells ? c->workload.window_rows : cells;
     } else {
-        window.window_rows = kvs_kv_window_rows(used + kvs_case_stream_rows(c), cells, c->workload.pad_rows);
+        window.window_rows =
+            kvs_kv_window_rows(used + kvs_case_stream_rows(c), cells, c->workload.pad_rows);
     }
-    /* A full sliding-window cache is written round and round: the stable prefix ends at the row. */
+    /* A full sliding-window cache is written round and round: the stable prefix ends at the
+     * row. */
     window.early_rows = used < cells ? used : used % cells;
     if (window.early_rows > window.window_rows)
         window.early_rows = window.window_rows;
@@ -143,7 +146,8 @@ static kvs_status case_check_shares(const struct kvs_case *c, struct kvs_error *
         double share = c->placement.shares[d];
         if (!(share >= 0.0))
             return kvs_error_set(err, KVS_EINVAL,
-                                 "tensor_split: share of device %u must be >= 0, got %g", d, share);
+                                 "tensor_split: share of device %u must be >= 0, got %g", d,
+                                 share);
         sum += share;
     }
     if (c->placement.shares && !(sum > 0.0))
@@ -155,22 +159,25 @@ kvs_status kvs_case_check(const struct kvs_case *c, struct kvs_error *err)
 {
     const struct kvs_workload *w = &c->workload;
     if (w->n_gen == 0 || w->n_parallel == 0 || w->n_rows == 0 || w->pad_rows == 0)
-        return kvs_error_set(err, KVS_EINVAL,
-                             "workload: tokens, sequences, rows and padding must be at least 1");
+        return kvs_error_set(
+            err, KVS_EINVAL,
+            "workload: tokens, sequences, rows and padding must be at least 1");
     if (w->window_rows && !w->is_frozen)
         return kvs_error_set(err, KVS_EINVAL,
                              "workload.window_rows: only with frozen positions (frozen: true)");
     if (w->window_rows && w->window_rows < w->depth + w->n_rows)
-        return kvs_error_set(err, KVS_EINVAL,
-                             "workload.window_rows: must hold depth + rows = %llu rows, got %llu",
-                             (unsigned long long)(w->depth + w->n_rows),
-                             (unsigned long long)w->window_rows);
+        return kvs_error_set(
+            err, KVS_EINVAL,
+            "workload.window_rows: must hold depth + rows = %llu rows, got %llu",
+            (unsigned long long)(w->depth + w->n_rows), (unsigned long long)w->window_rows);
     uint64_t last = w->depth + (w->is_frozen ? 0 : w->n_gen - 1) + w->n_rows;
     if (w->n_ctx && last > w->n_ctx) {
-        kvs_error_set(err, KVS_EINVAL,
-                      "workload: the last step needs %llu rows per sequence, the cache holds %llu",
-                      (unsigned long long)last, (unsigned long long)w->n_ctx);
-        kvs_error_hint(err, "raise n_ctx to %llu, or lower depth or n_gen", (unsigned long long)last);
+        kvs_error_set(
+            err, KVS_EINVAL,
+            "workload: the last step needs %llu rows per sequence, the cache holds %llu",
+            (unsigned long long)last, (unsigned long long)w->n_ctx);
+        kvs_error_hint(err, "raise n_ctx to %llu, or lower depth or n_gen",
+                       (unsigned long long)last);
         return KVS_EINVAL;
     }
     if (c->placement.mode == KVS_SPLIT_TENSOR && !c->llm->can_split_tensor)

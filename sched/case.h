@@ -25,12 +25,16 @@ struct kvs_workload {
     uint32_t pad_rows;   /* window padding, llama.cpp 256 */
     kvs_kv_type type_k;
     kvs_kv_type type_v;
-    bool is_pinned;      /* host cache in pinned memory */
-    bool is_frozen;      /* every step repeats the first one's positions */
+    bool is_pinned;       /* host cache in pinned memory */
+    bool is_frozen;       /* every step repeats the first one's positions */
     uint64_t window_rows; /* 0, or the window's rows for a synthetic program (with is_frozen) */
 };
 
-typedef enum kvs_split_mode { KVS_SPLIT_NONE, KVS_SPLIT_LAYER, KVS_SPLIT_TENSOR } kvs_split_mode;
+typedef enum kvs_split_mode {
+    KVS_SPLIT_NONE,
+    KVS_SPLIT_LAYER,
+    KVS_SPLIT_TENSOR
+} kvs_split_mode;
 
 struct kvs_placement {
     kvs_split_mode mode;
@@ -44,8 +48,8 @@ typedef enum kvs_yield { KVS_YIELD_NONE, KVS_YIELD_LAYER, KVS_YIELD_KV } kvs_yie
 typedef enum kvs_late { KVS_LATE_COPY, KVS_LATE_KERNEL } kvs_late;
 
 struct kvs_transport {
-    uint32_t lookahead;      /* deliveries beyond the layer being computed (-kvpd); 0: ordered */
-    uint64_t budget_bytes;   /* ring memory per device (-kvpb); UINT64_MAX: no limit */
+    uint32_t lookahead;    /* deliveries beyond the layer being computed (-kvpd); 0: ordered */
+    uint64_t budget_bytes; /* ring memory per device (-kvpb); UINT64_MAX: no limit */
     uint64_t headroom_bytes; /* must stay free on a device after the ring */
     kvs_streams streams;
     kvs_yield yield;
@@ -60,18 +64,19 @@ struct kvs_case {
     struct kvs_transport transport;
 };
 
-/* llama.cpp's and the fork's defaults: one sequence, q8_0, pinned, 256-row padding, look-ahead 1,
- * budget 128 MiB, headroom 512 MiB, one transfer stream, late bytes by copy. */
+/* llama.cpp's and the fork's defaults: one sequence, q8_0, pinned, 256-row padding, look-ahead
+ * 1, budget 128 MiB, headroom 512 MiB, one transfer stream, late bytes by copy. */
 void kvs_case_init(struct kvs_case *c);
 
-/* Refuses what no policy can plan: shares that give nobody a layer, tensor split of a model that
- * cannot be split, more rows than the cache holds, window_rows without is_frozen. */
+/* Refuses what no policy can plan: shares that give nobody a layer, tensor split of a model
+ * that cannot be split, more rows than the cache holds, window_rows without is_frozen. */
 kvs_status kvs_case_check(const struct kvs_case *c, struct kvs_error *err) KVS_MUST_USE;
 
 /* Position-dependent sizes of a step. */
 struct kvs_window {
-    uint64_t window_rows; /* rows delivered per stream of a full-attention layer, padding included */
-    uint64_t early_rows;  /* stable prefix inside the window at this step */
+    uint64_t
+        window_rows; /* rows delivered per stream of a full-attention layer, padding included */
+    uint64_t early_rows; /* stable prefix inside the window at this step */
 };
 
 /* Streams of the cache: n_parallel, or 1 when unified. */
@@ -89,7 +94,8 @@ struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm
 /* Steps from `step` on that share its window (at least 1, at most n_gen - step). */
 uint32_t kvs_case_steps_with_same_window(const struct kvs_case *c, uint32_t step);
 
-/* Share of device d in the whole: weights and, on average, heads. Sums to 1 over the devices. */
+/* Share of device d in the whole: weights and, on average, heads. Sums to 1 over the devices.
+ */
 double kvs_case_share(const struct kvs_case *c, uint32_t device);
 /* Has the device any work? One without a split, else those with a share. */
 bool kvs_case_uses_device(const struct kvs_case *c, uint32_t device);

@@ -20,8 +20,8 @@ struct kvs_exec_ops {
     const char *name;     /* "sim" */
     const char *summary;  /* one line */
     /*
-     * Required. Runs the plan on the case's machine. *run is filled for the caller (kvs_run_fini);
-     * timeline may be NULL unless options->wants_timeline.
+     * Required. Runs the plan on the case's machine. *run is filled for the caller
+     * (kvs_run_fini); timeline may be NULL unless options->wants_timeline.
      */
     kvs_status (*run)(const struct kvs_plan *plan, const struct kvs_case *c,
                       const struct kvs_exec_options *options, struct kvs_run *run,

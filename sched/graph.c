@@ -74,8 +74,8 @@ static kvs_status graph_stage_parts(struct graph_builder *b, const struct kvs_ll
         shares[d] = c->placement.rule == KVS_SPLIT_EXPLICIT && c->placement.shares
                         ? c->placement.shares[d]
                         : kvs_case_share(c, d);
-    kvs_status status = kvs_split_heads(c->placement.rule, layer, c->llm->weight_block, shares, n,
-                                        heads, first, b->err);
+    kvs_status status = kvs_split_heads(c->placement.rule, layer, c->llm->weight_block, shares,
+                                        n, heads, first, b->err);
     for (uint32_t d = 0; d < n && status == KVS_OK; d++)
         parts[d] = (struct kvs_stage_part){.n_heads = heads[d],
                                            .k_offset = first[d] * k_head,
@@ -126,7 +126,8 @@ static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32
         struct kvs_piece *empty;
         KVS_TRY(graph_piece(b, index, device, true, &empty));
     }
-    /* A closed piece (a reduce) before a layer without projections still hands over the rows. */
+    /* A closed piece (a reduce) before a layer without projections still hands over the rows.
+     */
     b->graph->pieces.items[b->graph->pieces.n - 1].before_stage = s;
     struct kvs_piece *piece;
     KVS_TRY(graph_piece(b, index, device, true, &piece));
@@ -155,7 +156,8 @@ static kvs_status graph_add_layer(struct graph_builder *b, uint32_t index)
     int32_t device = is_tensor ? -1 : (int32_t)kvs_graph_device_of_layer(b->c, index);
     if (kvs_llm_layer_has_cache(layer)) {
         KVS_TRY(graph_add_work(b, index, device, layer->pre_params, layer->pre_kernels, false));
-        bool reads_resident = layer->kv_source >= 0 && graph_cache_stage(b, index, KVS_NO_STAGE) == KVS_NO_STAGE;
+        bool reads_resident =
+            layer->kv_source >= 0 && graph_cache_stage(b, index, KVS_NO_STAGE) == KVS_NO_STAGE;
         if (b->n_resident_left > 0 || reads_resident) {
             b->n_resident_left -= b->n_resident_left > 0;
             KVS_TRY(graph_add_resident(b, index, device));
@@ -171,7 +173,8 @@ static kvs_status graph_add_layer(struct graph_builder *b, uint32_t index)
                           layer->post_kernels - half_kernels, true);
 }
 
-kvs_status kvs_graph_create(const struct kvs_case *c, struct kvs_graph **out, struct kvs_error *err)
+kvs_status kvs_graph_create(const struct kvs_case *c, struct kvs_graph **out,
+                            struct kvs_error *err)
 {
     void *memory;
     KVS_TRY(kvs_mem_alloc(1, sizeof(struct kvs_graph), &memory, err));
@@ -186,8 +189,9 @@ kvs_status kvs_graph_create(const struct kvs_case *c, struct kvs_graph **out, st
     int32_t device = c->placement.mode == KVS_SPLIT_TENSOR
                          ? -1
                          : (int32_t)kvs_graph_device_of_layer(c, last);
-    KVS_TRY_GOTO(graph_add_work(&b, last, device, c->llm->head_params, c->llm->head_kernels, false),
-                 out);
+    KVS_TRY_GOTO(
+        graph_add_work(&b, last, device, c->llm->head_params, c->llm->head_kernels, false),
+        out);
     graph->pieces.items[graph->pieces.n - 1].is_last_of_token = true;
 out:
     if (status != KVS_OK) {

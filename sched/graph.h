@@ -1,11 +1,12 @@
 /*
- * The decode graph of a case: which devices compute what between which staged layers. All policies
- * read it, so that they differ in transport alone.
+ * The decode graph of a case: which devices compute what between which staged layers. All
+ * policies read it, so that they differ in transport alone.
  *
- * A *stage* is a layer whose cache lives in host memory: its window has to reach the devices before
- * its attention. A *piece* is compute that a device does in one go; pieces stand in order. A piece
- * ends where the next stage's window is needed, where devices have to exchange (a reduce under tensor
- * split, a hop of the hidden state under layer split), or at the end of the token.
+ * A *stage* is a layer whose cache lives in host memory: its window has to reach the devices
+ * before its attention. A *piece* is compute that a device does in one go; pieces stand in
+ * order. A piece ends where the next stage's window is needed, where devices have to exchange
+ * (a reduce under tensor split, a hop of the hidden state under layer split), or at the end of
+ * the token.
  *
  *     none split:   [pre 0..s0] stage s0 [s0 .. pre s1] stage s1 ... [last .. head]
  *     tensor split: the same, cut after every attention and every FFN by an all-reduce
@@ -23,7 +24,7 @@
 
 /* What one device holds of a stage's rows. */
 struct kvs_stage_part {
-    uint32_t n_heads; /* 0: the device takes no part */
+    uint32_t n_heads;  /* 0: the device takes no part */
     uint64_t k_offset; /* bytes into the row */
     uint64_t k_bytes;  /* of this device's heads */
     uint64_t v_offset;
@@ -32,34 +33,36 @@ struct kvs_stage_part {
 
 struct kvs_stage {
     uint32_t layer;
-    uint32_t cache_stage; /* stage whose cache it reads: its own, or that of a layer it shares with */
+    uint32_t cache_stage; /* stage whose cache it reads: its own, or that of a layer it shares
+                             with */
     uint64_t k_row_bytes; /* whole rows in the cache */
     uint64_t v_row_bytes;
     struct kvs_stage_part *parts; /* owned, [n_devices] */
 };
 
 struct kvs_piece {
-    uint32_t stage;       /* its attention reads this stage's window, or KVS_NO_STAGE */
+    uint32_t stage;        /* its attention reads this stage's window, or KVS_NO_STAGE */
     uint32_t before_stage; /* it ends with this stage's new rows, or KVS_NO_STAGE */
-    uint32_t layer;       /* first layer in it */
-    int32_t device;       /* under none and layer split; -1: all devices together */
-    uint64_t params;      /* weights of the whole piece, values (all devices) */
+    uint32_t layer;        /* first layer in it */
+    int32_t device;        /* under none and layer split; -1: all devices together */
+    uint64_t params;       /* weights of the whole piece, values (all devices) */
     uint32_t n_kernels;
     uint64_t resident_bytes_per_row; /* cache rows read on the device: layers kept there */
     uint64_t resident_swa_bytes;     /* the same for sliding windows: whole bytes */
-    bool has_reduce;      /* an all-reduce follows */
+    bool has_reduce;                 /* an all-reduce follows */
     bool is_last_of_token;
 };
 
 struct kvs_graph {
-    uint32_t n_devices;  /* that take part */
+    uint32_t n_devices; /* that take part */
     KVS_ARRAY(struct kvs_stage) stages;
     KVS_ARRAY(struct kvs_piece) pieces;
 };
 
 /* c is borrowed for the call. Errors: those of the head split. Returns to caller:
  * kvs_graph_destroy. */
-kvs_status kvs_graph_create(const struct kvs_case *c, struct kvs_graph **out, struct kvs_error *err) KVS_MUST_USE;
+kvs_status kvs_graph_create(const struct kvs_case *c, struct kvs_graph **out,
+                            struct kvs_error *err) KVS_MUST_USE;
 void kvs_graph_destroy(struct kvs_graph *graph);
 
 /* Cache bytes that a piece's attention reads on the device itself at a step, all devices and
@@ -68,7 +71,8 @@ uint64_t kvs_piece_resident_bytes(const struct kvs_case *c, const struct kvs_pie
                                   uint32_t step);
 
 /* Device of a layer under layer split (0 without). Layers are dealt in runs by the shares, as
- * llama.cpp deals them: layer l goes to the first device whose cumulative share exceeds l / n. */
+ * llama.cpp deals them: layer l goes to the first device whose cumulative share exceeds l / n.
+ */
 uint32_t kvs_graph_device_of_layer(const struct kvs_case *c, uint32_t layer);
 
 #endif

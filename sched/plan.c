@@ -81,7 +81,8 @@ kvs_status kvs_plan_add_buffer(struct kvs_plan *plan, const struct kvs_buffer *b
 kvs_status kvs_plan_add_segment(struct kvs_plan *plan, uint32_t n_tokens, bool has_barrier,
                                 struct kvs_error *err)
 {
-    struct kvs_segment segment = {.n_tokens = n_tokens, .period = 1, .has_barrier = has_barrier};
+    struct kvs_segment segment = {
+        .n_tokens = n_tokens, .period = 1, .has_barrier = has_barrier};
     return KVS_ARRAY_PUSH(&plan->segments, segment, err);
 }
 

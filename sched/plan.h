@@ -1,53 +1,57 @@
 /*
  * The plan: what a decode token does, as data.
  *
- * A policy turns a case into a plan; executors run it in virtual time, on host threads or on CUDA.
- * A plan knows no clock, no stream object and no CUDA type, so all executors read the same one.
+ * A policy turns a case into a plan; executors run it in virtual time, on host threads or on
+ * CUDA. A plan knows no clock, no stream object and no CUDA type, so all executors read the
+ * same one.
  *
  * An example. One device, two staged layers, look-ahead 0 would be, in host issue order:
  *
- *     id queue        kind     tag      deps         reads -> writes
- *      0 d0.compute   compute  pre                           -> new rows of layer 0
- *      1 host         wait              0
- *      2 d0.blocking  copy B   store                new row  -> host staging      (B: host blocks)
- *      3 host         host     store                staging  -> host cache, row t
- *      4 d0.blocking  copy B   window               cache K,V-> d0 input buffer
- *      5 d0.compute   compute  interval             input buffer (as cache rows 0..n)
- *      6 host         wait              5           ... and so on for layer 1
+ *     id queue        kind     tag       deps  reads -> writes
+ *      0 d0.compute   compute  first           -> new rows of layer 0
+ *      1 host         wait     consumer  0
+ *      2 d0.blocking  copy     store           new row -> host staging; the host blocks
+ *      3 host         host     store           staging -> host cache, row t
+ *      4 d0.blocking  copy     window          cache K, V -> d0 input buffer; blocks
+ *      5 d0.compute   compute  attention       input buffer (as cache rows 0..n)
+ *      6 host         wait     consumer  5     ... and so on for layer 1
  *      7 host         host     sample
  *
- * Queues. Operations of one queue start in issue order and one at a time. Queue 0 is the host: its
- * operations (host work and waits) run on the issuing thread itself. Any other queue belongs to a
- * device. Operations stand in `ops` in host issue order; that order, the queues and the
- * dependencies are all that an executor needs.
+ * Queues. Operations of one queue start in issue order and one at a time. Queue 0 is the host:
+ * its operations (host work and waits) run on the issuing thread itself. Any other queue
+ * belongs to a device. Operations stand in `ops` in host issue order; that order, the queues
+ * and the dependencies are all that an executor needs.
  *
- * Engines. A copy runs on the copy engine of its device and direction, or on the device's compute
- * when `via` is a kernel; compute and collectives run on compute. Which copy an engine serves next is
- * the machine's affair (models/arbiter.h), not the plan's.
+ * Engines. A copy runs on the copy engine of its device and direction, or on the device's
+ * compute when a kernel makes it (KVS_OP_VIA_KERNEL); compute and collectives run on compute.
+ * Which copy an engine serves next is the machine's affair (models/arbiter.h), not the plan's.
  *
  * Meaning. A plan means what its operations do when run one after another in issue order. It is
- * correct when no execution that respects queues, dependencies, host waits and blocking operations
- * can differ from that, and when every byte that a compute reads is what it expects
+ * correct when no execution that respects queues, dependencies, host waits and blocking
+ * operations can differ from that, and when every byte that a compute reads is what it expects
  * (sched/plan_check.h proves both).
  *
  * Tokens. Token t of a segment (t = 0 .. n_tokens - 1) runs the operations whose phase is
- * t mod period. Ranges are affine in t: offset + t x offset_step, rows + t x rows_step, width + t x
- * width_step. A new segment begins where the structure or a size changes otherwise: the window grows,
- * the ring is resized. When `has_barrier` is set, every earlier operation ends before the segment's
- * first one is issued; otherwise the segment has the same operations as the one before it, one by
- * one, and distances reach back into it.
+ * t mod period. Ranges are affine in t: offset + t x offset_step, rows + t x rows_step, width +
+ * t x width_step. A new segment begins where the structure or a size changes otherwise: the
+ * window grows, the ring is resized. When `has_barrier` is set, every earlier operation ends
+ * before the segment's first one is issued; otherwise the segment has the same operations as
+ * the one before it, one by one, and distances reach back into it.
  *
- * Dependencies. {op, distance d}: wait for the instance of `op` that belongs to token t - d, which
- * must stand earlier in issue order. Instances before the first token (or before a barrier) count as
- * complete. A hazard edge protects bytes; a pacing edge is the transport's own order.
+ * Dependencies. {op, distance d}: wait for the instance of `op` that belongs to token t - d,
+ * which must stand earlier in issue order. Instances before the first token (or before a
+ * barrier) count as complete. A hazard edge protects bytes; a pacing edge is the transport's
+ * own order.
  *
- * Accesses say which bytes an operation touches. A copy has exactly two, its source (read) and its
- * destination (write), of equal size; a copy by a kernel (KVS_OP_VIA_KERNEL) may have several such
- * pairs, read and write alternating. A compute lists what it reads; a read followed by an `expect`
- * access says that those bytes must equal the bytes of the expect range at this point of the issue
- * order; `fresh` names bytes that an operation of this same token must have written.
+ * Accesses say which bytes an operation touches. A copy has exactly two, its source (read) and
+ * its destination (write), of equal size; a copy by a kernel (KVS_OP_VIA_KERNEL) may have
+ * several such pairs, read and write alternating. A compute lists what it reads; a read
+ * followed by an `expect` access says that those bytes must equal the bytes of the expect range
+ * at this point of the issue order; `fresh` names bytes that an operation of this same token
+ * must have written.
  *
- * Ownership: the plan owns everything in it; ids are indices and stay valid until it is destroyed.
+ * Ownership: the plan owns everything in it; ids are indices and stay valid until it is
+ * destroyed.
  */
 #ifndef KVS_SCHED_PLAN_H
 #define KVS_SCHED_PLAN_H
@@ -68,12 +72,13 @@
 typedef uint32_t kvs_op_id; /* index into a segment's ops */
 
 /* enum, name */
-#define KVS_OP_KIND_MAP(X)                                                                         \
-    X(HOST, "host")             /* work of the host thread */                                      \
-    X(WAIT, "wait")             /* the host thread waits for its dependencies */                   \
-    X(COPY, "copy")             /* bytes from one buffer to another */                             \
-    X(COMPUTE, "compute")       /* kernels */                                                      \
-    X(COLLECTIVE, "collective") /* one member per device; starts when all are at their heads */
+#define KVS_OP_KIND_MAP(X)                                                                     \
+    X(HOST, "host")             /* work of the host thread */                                  \
+    X(WAIT, "wait")             /* the host thread waits for its dependencies */               \
+    X(COPY, "copy")             /* bytes from one buffer to another */                         \
+    X(COMPUTE, "compute")       /* kernels */                                                  \
+    X(COLLECTIVE, "collective") /* one member per device; starts when all are at their heads   \
+                                 */
 
 typedef enum kvs_op_kind {
 #define KVS_OP_KIND_ENUM(id, name) KVS_OP_##id,
@@ -83,21 +88,21 @@ typedef enum kvs_op_kind {
 } kvs_op_kind;
 
 /* What an operation is for; results are accounted by tag. */
-#define KVS_TAG_MAP(X)                                                                             \
-    X(DELIVER, "deliver")     /* early bytes into a ring slot */                                   \
-    X(LATE, "late")           /* the unstable rest of a window */                                  \
-    X(WINDOW, "window")       /* a whole window, ordered */                                        \
-    X(ROTATION, "rotation")   /* per-token constants, blocking */                                  \
-    X(INPUT, "input")         /* embedding row, positions */                                       \
-    X(STORE, "store")         /* new rows to the host cache */                                     \
-    X(HOP, "hop")             /* hidden state to the next device */                                \
-    X(FIRST, "first")         /* compute up to the first staged layer's Q, K, V */                 \
-    X(ATTENTION, "attention") /* compute of a staged layer and what follows it */                  \
-    X(BODY, "body")           /* compute between two collectives */                                \
-    X(REDUCE, "reduce")       /* all-reduce */                                                     \
-    X(YIELD, "yield")         /* an empty kernel that lets the copy engine turn */                 \
-    X(BOUNDARY, "boundary")   /* waits between tokens */                                           \
-    X(CONSUMER, "consumer")   /* the host waits for compute inside a token */                      \
+#define KVS_TAG_MAP(X)                                                                         \
+    X(DELIVER, "deliver")     /* early bytes into a ring slot */                               \
+    X(LATE, "late")           /* the unstable rest of a window */                              \
+    X(WINDOW, "window")       /* a whole window, ordered */                                    \
+    X(ROTATION, "rotation")   /* per-token constants, blocking */                              \
+    X(INPUT, "input")         /* embedding row, positions */                                   \
+    X(STORE, "store")         /* new rows to the host cache */                                 \
+    X(HOP, "hop")             /* hidden state to the next device */                            \
+    X(FIRST, "first")         /* compute up to the first staged layer's Q, K, V */             \
+    X(ATTENTION, "attention") /* compute of a staged layer and what follows it */              \
+    X(BODY, "body")           /* compute between two collectives */                            \
+    X(REDUCE, "reduce")       /* all-reduce */                                                 \
+    X(YIELD, "yield")         /* an empty kernel that lets the copy engine turn */             \
+    X(BOUNDARY, "boundary")   /* waits between tokens */                                       \
+    X(CONSUMER, "consumer")   /* the host waits for compute inside a token */                  \
     X(SAMPLE, "sample")       /* logits, sampling, next input */
 
 typedef enum kvs_tag {
@@ -119,9 +124,9 @@ const char *kvs_tag_name(kvs_tag tag);
 #define KVS_OP_SUBGRAPH   0x40u /* a piece of a split between two collectives */
 
 /*
- * rows x width bytes, pitch apart, in a buffer; see "Tokens" for the steps. 32 bytes, since a plan has
- * a few per operation: hence the widths, which CUDA's 2D copies share (a pitch below 2 GiB). Larger
- * contiguous pieces are several rows with pitch = width.
+ * rows x width bytes, pitch apart, in a buffer; see "Tokens" for the steps. 32 bytes, since a
+ * plan has a few per operation: hence the widths, which CUDA's 2D copies share (a pitch below 2
+ * GiB). Larger contiguous pieces are several rows with pitch = width.
  */
 struct kvs_range {
     uint64_t offset;
@@ -183,17 +188,21 @@ struct kvs_op {
             uint32_t n_members;
         } collective;
         struct {
-            uint32_t n_calls; /* units of the tag's cost: stored rows, splits */
+            uint32_t n_calls; /* units of the tag's cost: rows stored, tokens sampled */
         } host;
     };
 };
 
 struct kvs_queue {
-    char name[24]; /* "host", "d0.compute", "d0.transfer", "d0.blocking", "d0.transfer2" */
+    char name[24];   /* "host", "d0.compute", "d0.transfer", "d0.blocking", "d0.transfer2" */
     uint16_t device; /* KVS_HOST_DEVICE for the host */
 };
 
-typedef enum kvs_place { KVS_PLACE_HOST_PINNED, KVS_PLACE_HOST_PAGEABLE, KVS_PLACE_DEVICE } kvs_place;
+typedef enum kvs_place {
+    KVS_PLACE_HOST_PINNED,
+    KVS_PLACE_HOST_PAGEABLE,
+    KVS_PLACE_DEVICE
+} kvs_place;
 
 struct kvs_buffer {
     char name[24];
@@ -219,12 +228,35 @@ struct kvs_segment {
     KVS_ARRAY(struct kvs_dep) deps;
 };
 
+/* What a plan was made for: kept in its file, so that a reader can tell when it is compared
+ * with something else. Nothing is planned or run by it. "", 0 and has_depth false: not said. */
+struct kvs_plan_origin {
+    char machine[64];
+    char model[64];
+    char split_mode[16]; /* of several devices */
+    char shares[128];    /* of several devices, summing to 1: "0.75/0.25" */
+    char type_k[16];
+    char type_v[16];
+    uint32_t n_parallel; /* sequences */
+    bool has_depth;
+    uint64_t depth; /* rows before the first token, per sequence */
+};
+/* Members that are texts; a member's name is its key in a plan file. */
+#define KVS_PLAN_ORIGIN_TEXT_MAP(X)                                                            \
+    X(machine)                                                                                 \
+    X(model)                                                                                   \
+    X(split_mode)                                                                              \
+    X(shares)                                                                                  \
+    X(type_k)                                                                                  \
+    X(type_v)
+
 struct kvs_plan {
-    char policy[32];
+    char policy[64]; /* with its options: "pipelined+n2+yield" */
+    struct kvs_plan_origin origin;
     uint16_t n_devices;
-    KVS_ARRAY(struct kvs_queue) queues;   /* [0] is the host */
+    KVS_ARRAY(struct kvs_queue) queues; /* [0] is the host */
     KVS_ARRAY(struct kvs_buffer) buffers;
-    KVS_ARRAY(struct kvs_ring) rings;     /* of the last segment */
+    KVS_ARRAY(struct kvs_ring) rings; /* of the last segment */
     KVS_ARRAY(struct kvs_segment) segments;
 };
 
@@ -240,8 +272,8 @@ kvs_status kvs_plan_add_buffer(struct kvs_plan *plan, const struct kvs_buffer *b
 kvs_status kvs_plan_add_segment(struct kvs_plan *plan, uint32_t n_tokens, bool has_barrier,
                                 struct kvs_error *err) KVS_MUST_USE;
 
-/* Append to the last segment. op's access and dep fields are set here: dependencies and accesses
- * added afterwards belong to this operation until the next one is added. */
+/* Append to the last segment. op's access and dep fields are set here: dependencies and
+ * accesses added afterwards belong to this operation until the next one is added. */
 kvs_status kvs_plan_add_op(struct kvs_plan *plan, const struct kvs_op *op, kvs_op_id *out_op,
                            struct kvs_error *err) KVS_MUST_USE;
 kvs_status kvs_plan_add_dep(struct kvs_plan *plan, kvs_op_id op, uint16_t distance,

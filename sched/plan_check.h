@@ -6,12 +6,12 @@
  * one pair across every segment boundary, and proves from the happens-before order and the
  * accessed bytes that
  *   1. every dependency names an operation that was issued earlier (no cycle, no wait in vain),
- * and the members of each collective are complete, on different devices and issued in the same
- * order by all of them;
+ *      and the members of each collective are complete, on different devices and issued in the
+ *      same order by all of them;
  *   2. of any two operations that touch a byte, one of them writing, one ends before the other
  *      starts, in issue order;
  *   3. what a compute reads under an `expect` was delivered whole: each byte was last written
- * by a copy of exactly the expected bytes, and those have not been written again since;
+ *      by a copy of exactly the expected bytes, and those have not been written again since;
  *   4. `fresh` bytes were written in this very token;
  *   5. accesses stay inside their buffers, copies have equal sizes on both sides;
  *   6. nothing is read that was never written and is not valid from the start.

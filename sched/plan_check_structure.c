@@ -239,11 +239,18 @@ static kvs_status structure_follows(const struct kvs_plan *plan, uint32_t s,
             "plan: segment %u has no barrier, but %zu operations and not %zu as "
             "the segment before",
             (unsigned)s, now->ops.n, before->ops.n);
+    if (now->period != before->period)
+        return kvs_error_set(err, KVS_EPLAN,
+                             "plan: segment %u has no barrier, but period %u and not %u as the "
+                             "segment before",
+                             (unsigned)s, (unsigned)now->period, (unsigned)before->period);
     for (size_t i = 0; i < now->ops.n; i++) {
         const struct kvs_op *a = &now->ops.items[i], *b = &before->ops.items[i];
         struct kvs_op_ref ref = {.segment = s, .op = (kvs_op_id)i};
+        bool is_other_group =
+            a->kind == KVS_OP_COLLECTIVE && a->collective.group != b->collective.group;
         if (a->kind != b->kind || a->tag != b->tag || a->queue != b->queue ||
-            a->layer != b->layer)
+            a->layer != b->layer || a->phase != b->phase || is_other_group)
             return kvs_plan_fault(plan, ref, err,
                                   "differs from the op of the segment before, and the segment "
                                   "has no barrier");

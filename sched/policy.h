@@ -11,9 +11,10 @@
 
 #define KVS_POLICY_ABI 1
 
-/* What a policy decided about its rings, for the last segment and in the worst case. */
+/* What a policy decided about its rings, over all segments and devices. */
 struct kvs_decision {
-    struct kvs_ring_choice ring; /* of the device that decided; n_slots 0 when no ring was asked for */
+    struct kvs_ring_choice
+        ring; /* the first one declined, else the last one; n_slots 0: none asked for */
     uint32_t n_segments;
     uint32_t n_declined; /* segments that run ordered although a ring was asked for */
 };
@@ -24,11 +25,11 @@ struct kvs_policy {
     const char *summary; /* one line for `kvsim list policies` */
     const char *source;  /* where the schedule comes from */
     /*
-     * Required. Writes the plan of every generated token. decision may be NULL. A decline is not an
-     * error: the plan is then the ordered one. Returns to caller: kvs_plan_destroy.
+     * Required. Writes the plan of every generated token. decision may be NULL. A decline is
+     * not an error: the plan is then the ordered one. Returns to caller: kvs_plan_destroy.
      */
-    kvs_status (*plan)(const struct kvs_case *c, struct kvs_decision *decision, struct kvs_plan **out,
-                       struct kvs_error *err);
+    kvs_status (*plan)(const struct kvs_case *c, struct kvs_decision *decision,
+                       struct kvs_plan **out, struct kvs_error *err);
 };
 
 extern const struct kvs_policy kvs_policy_resident;

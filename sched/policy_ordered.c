@@ -1,6 +1,6 @@
 /*
- * Ordered: the host waits until the consumer is idle, copies a window, blocks, and goes on. K window
- * to every device in turn, then V, then the launch. Nothing overlaps.
+ * Ordered: the host waits until the consumer is idle, copies a window, blocks, and goes on. K
+ * window to every device in turn, then V, then the launch. Nothing overlaps.
  */
 #include "sched/build.h"
 

@@ -1,8 +1,8 @@
 /*
- * Pipelined: a ring of look-ahead + 2 slots per device. Early bytes of the next layers travel on a
- * transfer stream while earlier layers compute; the host issues them after enqueuing a layer, the
- * late rest goes on the consumer's own stream. Options: a transfer stream per slot, a yield between
- * deliveries, late bytes read by a kernel.
+ * Pipelined: a ring of look-ahead + 2 slots per device. Early bytes of the next layers travel
+ * on a transfer stream while earlier layers compute; the host issues them after enqueuing a
+ * layer, the late rest goes on the consumer's own stream. Options: a transfer stream per slot,
+ * a yield between deliveries, late bytes read by a kernel.
  */
 #include <stdio.h>
 
@@ -10,13 +10,14 @@
 
 struct pipelined {
     struct kvs_build *b;
-    uint16_t (*q_transfer)[KVS_RING_MAX_SLOTS]; /* [n_devices][n_slots]; all equal for one stream */
-    bool *is_on;          /* [n_devices] a ring was accepted in this segment */
-    uint32_t *n_slots;    /* [n_devices] */
-    uint32_t *n_issued;   /* [n_devices] deliveries issued in this token */
-    uint32_t *n_consumed; /* [n_devices] */
-    kvs_op_id *ready;     /* [n_devices][KVS_RING_MAX_SLOTS]: last delivery into the slot */
-    kvs_op_id *release;   /* [n_devices][KVS_RING_MAX_SLOTS]: last compute that read it */
+    uint16_t (
+        *q_transfer)[KVS_RING_MAX_SLOTS]; /* [n_devices][n_slots]; all equal for one stream */
+    bool *is_on;                          /* [n_devices] a ring was accepted in this segment */
+    uint32_t *n_slots;                    /* [n_devices] */
+    uint32_t *n_issued;                   /* [n_devices] deliveries issued in this token */
+    uint32_t *n_consumed;                 /* [n_devices] */
+    kvs_op_id *ready;         /* [n_devices][KVS_RING_MAX_SLOTS]: last delivery into the slot */
+    kvs_op_id *release;       /* [n_devices][KVS_RING_MAX_SLOTS]: last compute that read it */
     kvs_op_id *last_transfer; /* [n_devices] */
     uint32_t *slots;          /* [n_devices] for the piece at hand */
     kvs_op_id *piece_ready;   /* [n_devices] */
@@ -32,7 +33,8 @@ static uint32_t pipelined_stage_of(const struct kvs_build *b, uint32_t d, uint32
     return KVS_NO_STAGE;
 }
 
-static kvs_status pipelined_yield(struct pipelined *p, uint32_t d, uint32_t slot, uint32_t stage)
+static kvs_status pipelined_yield(struct pipelined *p, uint32_t d, uint32_t slot,
+                                  uint32_t stage)
 {
     struct kvs_op op = {.kind = KVS_OP_COMPUTE,
                         .tag = KVS_TAG_YIELD,
@@ -94,8 +96,9 @@ static kvs_status pipelined_issue(struct pipelined *p, uint32_t d)
 }
 
 /*
- * Cursors start anew, and the next token finds everything at rest: the host waits for the transfer
- * streams, then for the consumers. Written at the end of a token, where it comes to the same.
+ * Cursors start anew, and the next token finds everything at rest: the host waits for the
+ * transfer streams, then for the consumers. Written at the end of a token, where it comes to
+ * the same.
  */
 static kvs_status pipelined_boundary(struct pipelined *p)
 {
@@ -121,11 +124,13 @@ static void pipelined_reset_cursors(struct pipelined *p)
         p->n_issued[d] = p->n_consumed[d] = 0;
         p->last_transfer[d] = KVS_NO_OP;
         for (uint32_t i = 0; i < KVS_RING_MAX_SLOTS; i++)
-            p->ready[d * KVS_RING_MAX_SLOTS + i] = p->release[d * KVS_RING_MAX_SLOTS + i] = KVS_NO_OP;
+            p->ready[d * KVS_RING_MAX_SLOTS + i] = p->release[d * KVS_RING_MAX_SLOTS + i] =
+                KVS_NO_OP;
     }
 }
 
-/* Inputs of a staged piece: late bytes where there is a ring, else the whole window, blocking. */
+/* Inputs of a staged piece: late bytes where there is a ring, else the whole window, blocking.
+ */
 static kvs_status pipelined_late(struct pipelined *p, uint32_t stage)
 {
     struct kvs_build *b = p->b;
@@ -141,16 +146,16 @@ static kvs_status pipelined_late(struct pipelined *p, uint32_t stage)
                     KVS_TRY(kvs_build_late_kernel(b, stage, d, p->slots[d]));
                 continue;
             }
-            struct kvs_build_copy copy = {
-                .stage = stage,
-                .device = d,
-                .slot = p->slots[d],
-                .side = (kvs_kv_side)side,
-                .part = is_on ? KVS_PART_LATE : KVS_PART_WHOLE,
-                .queue = is_on ? b->devices[d].q_compute : b->devices[d].q_blocking,
-                .tag = is_on ? KVS_TAG_LATE : KVS_TAG_WINDOW,
-                .flags = is_on ? 0 : KVS_OP_BLOCKS,
-                .after = KVS_NO_OP};
+            struct kvs_build_copy copy = {.stage = stage,
+                                          .device = d,
+                                          .slot = p->slots[d],
+                                          .side = (kvs_kv_side)side,
+                                          .part = is_on ? KVS_PART_LATE : KVS_PART_WHOLE,
+                                          .queue = is_on ? b->devices[d].q_compute
+                                                         : b->devices[d].q_blocking,
+                                          .tag = is_on ? KVS_TAG_LATE : KVS_TAG_WINDOW,
+                                          .flags = is_on ? 0 : KVS_OP_BLOCKS,
+                                          .after = KVS_NO_OP};
             KVS_TRY(kvs_build_window_copy(b, &copy, NULL, NULL));
         }
     }
@@ -169,7 +174,8 @@ static kvs_status pipelined_staged_piece(struct pipelined *p, uint32_t piece, ui
     return kvs_build_piece(b, piece, p->slots, p->piece_ready);
 }
 
-/* After the whole split is enqueued: release the slot, then issue what the look-ahead allows. */
+/* After the whole split is enqueued: release the slot, then issue what the look-ahead allows.
+ */
 static kvs_status pipelined_after_split(struct pipelined *p, uint32_t stage)
 {
     for (uint32_t d = 0; d < p->b->graph->n_devices; d++) {
@@ -183,7 +189,8 @@ static kvs_status pipelined_after_split(struct pipelined *p, uint32_t stage)
     return KVS_OK;
 }
 
-/* Does piece i begin another split than the open one? Splits end at stages and at device changes. */
+/* Does piece i begin another split than the open one? Splits end at stages and at device
+ * changes. */
 static bool pipelined_split_ends(const struct kvs_graph *g, size_t i)
 {
     return g->pieces.items[i].stage != KVS_NO_STAGE ||
@@ -229,14 +236,16 @@ static kvs_status pipelined_queues(struct pipelined *p, uint32_t d, uint32_t n_s
         }
         char name[24];
         snprintf(name, sizeof name, is_per_slot ? "d%u.transfer%u" : "d%u.transfer", d, i);
-        KVS_TRY(kvs_plan_add_queue(p->b->plan, (uint16_t)d, name, &p->q_transfer[d][i], p->b->err));
+        KVS_TRY(
+            kvs_plan_add_queue(p->b->plan, (uint16_t)d, name, &p->q_transfer[d][i], p->b->err));
     }
     p->has_queues[d] = true;
     return KVS_OK;
 }
 
 /* Rings of the open segment; the decision keeps the first decline, else the last choice. */
-static kvs_status pipelined_rings(struct pipelined *p, uint32_t step, struct kvs_decision *decision)
+static kvs_status pipelined_rings(struct pipelined *p, uint32_t step,
+                                  struct kvs_decision *decision)
 {
     struct kvs_build *b = p->b;
     bool has_declined = false;

@@ -42,8 +42,8 @@ static uint32_t ring_n_slots(uint32_t lookahead)
     return lookahead > KVS_RING_MAX_SLOTS - 2 ? KVS_RING_MAX_SLOTS : lookahead + 2;
 }
 
-static kvs_decline ring_verdict(uint32_t n_slots, uint64_t need, uint64_t budget, uint64_t headroom,
-                                uint64_t free_bytes)
+static kvs_decline ring_verdict(uint32_t n_slots, uint64_t need, uint64_t budget,
+                                uint64_t headroom, uint64_t free_bytes)
 {
     if (need > budget / n_slots)
         return KVS_DECLINE_BUDGET;
@@ -94,7 +94,8 @@ uint64_t kvs_ring_run_bytes(uint64_t window_rows, uint64_t row_bytes)
 uint64_t kvs_ring_need_bytes(const struct kvs_case *c, const struct kvs_llm_layer *layer,
                              uint64_t window_rows)
 {
-    if (layer->kv_source >= 0) /* it stores no rows of its own but reads as many of the owner's */
+    if (layer->kv_source >=
+        0) /* it stores no rows of its own but reads as many of the owner's */
         layer = &c->llm->layers[layer->kv_source];
     uint64_t k = kvs_ring_run_bytes(window_rows, kvs_kv_k_row_bytes(layer, c->workload.type_k));
     uint64_t v = kvs_ring_run_bytes(window_rows, kvs_kv_v_row_bytes(layer, c->workload.type_v));
@@ -103,7 +104,8 @@ uint64_t kvs_ring_need_bytes(const struct kvs_case *c, const struct kvs_llm_laye
 
 static bool ring_takes_part(const struct kvs_case *c, uint32_t device, uint32_t layer)
 {
-    return c->placement.mode == KVS_SPLIT_TENSOR || kvs_graph_device_of_layer(c, layer) == device;
+    return c->placement.mode == KVS_SPLIT_TENSOR ||
+           kvs_graph_device_of_layer(c, layer) == device;
 }
 
 kvs_status kvs_case_free_bytes(const struct kvs_case *c, uint32_t device, uint64_t *out_bytes,
@@ -115,7 +117,8 @@ kvs_status kvs_case_free_bytes(const struct kvs_case *c, uint32_t device, uint64
         return KVS_OK;
     }
     double share = kvs_case_share(c, device);
-    double taken = d->reserved_bytes.value + share * (double)c->llm->stored_params * c->llm->weight_bytes_per_param +
+    double taken = d->reserved_bytes.value +
+                   share * (double)c->llm->stored_params * c->llm->weight_bytes_per_param +
                    share * (double)(c->llm->recurrent_bytes_per_seq * c->workload.n_parallel);
     uint32_t n_resident = c->placement.kv_gpu_layers;
     for (uint32_t l = 0; l < c->llm->n_layer && n_resident > 0; l++) {
@@ -139,9 +142,10 @@ kvs_status kvs_case_free_bytes(const struct kvs_case *c, uint32_t device, uint64
     return KVS_OK;
 }
 
-/* Largest need over the staged layers that this device takes part in, now and at full context. */
-static void ring_needs(const struct kvs_case *c, uint32_t device, uint32_t step, uint64_t *out_need,
-                       uint64_t *out_full)
+/* Largest need over the staged layers that this device takes part in, now and at full context.
+ */
+static void ring_needs(const struct kvs_case *c, uint32_t device, uint32_t step,
+                       uint64_t *out_need, uint64_t *out_full)
 {
     uint32_t n_resident = c->placement.kv_gpu_layers;
     *out_need = *out_full = 0;
@@ -155,7 +159,8 @@ static void ring_needs(const struct kvs_case *c, uint32_t device, uint32_t step,
         }
         if (!ring_takes_part(c, device, l))
             continue;
-        uint64_t now = kvs_ring_need_bytes(c, layer, kvs_case_window(c, layer, step).window_rows);
+        uint64_t now =
+            kvs_ring_need_bytes(c, layer, kvs_case_window(c, layer, step).window_rows);
         uint64_t full = kvs_ring_need_bytes(c, layer, kvs_case_layer_cells(c, layer));
         *out_need = now > *out_need ? now : *out_need;
         *out_full = full > *out_full ? full : *out_full;
@@ -176,7 +181,8 @@ kvs_status kvs_case_ring(const struct kvs_case *c, uint32_t device, uint32_t ste
     uint64_t free_bytes, need, full;
     uint32_t decider = device;
     KVS_TRY(kvs_case_free_bytes(c, device, &free_bytes, err));
-    for (uint32_t d = 0; c->placement.mode == KVS_SPLIT_TENSOR && d < c->machine->n_devices; d++) {
+    for (uint32_t d = 0; c->placement.mode == KVS_SPLIT_TENSOR && d < c->machine->n_devices;
+         d++) {
         uint64_t other;
         KVS_TRY(kvs_case_free_bytes(c, d, &other, err));
         if (other < free_bytes) {

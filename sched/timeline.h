@@ -1,6 +1,6 @@
 /*
- * What happened when: every executor fills the same structures. Times are ps from the start of the
- * first token, virtual or measured.
+ * What happened when: every executor fills the same structures. Times are ps from the start of
+ * the first token, virtual or measured.
  */
 #ifndef KVS_SCHED_TIMELINE_H
 #define KVS_SCHED_TIMELINE_H
@@ -13,11 +13,10 @@
 #include "sched/plan.h"
 
 struct kvs_span {
-    uint32_t token;   /* global, 0-based */
+    uint32_t token; /* global, 0-based */
     uint32_t segment;
     kvs_op_id op;
     uint16_t queue;
-    uint16_t unused;
     kvs_time issue_ps; /* the host issued it */
     kvs_time ready_ps; /* at the head of its queue with its dependencies met */
     kvs_time start_ps;
@@ -25,24 +24,26 @@ struct kvs_span {
 };
 
 struct kvs_timeline {
-    KVS_ARRAY(struct kvs_span) spans; /* in the order recorded: device work by its end, host work by its start */
+    /* in the order recorded: device work by its end, host work by its start */
+    KVS_ARRAY(struct kvs_span) spans;
 };
 
 void kvs_timeline_fini(struct kvs_timeline *timeline);
 
 /* Totals of a run, per device; ps unless named otherwise. */
 struct kvs_device_totals {
-    kvs_time compute_ps;    /* compute running */
-    kvs_time collective_ps; /* collectives running, the last member arrived */
+    kvs_time compute_ps;            /* compute running */
+    kvs_time collective_ps;         /* collectives running, the last member arrived */
     kvs_time engine_ps[KVS_N_DIRS]; /* copy engine busy */
     kvs_time moving_ps[KVS_N_DIRS]; /* bytes moving: engine time less overheads */
     uint64_t moved_bytes[KVS_N_DIRS];
-    kvs_time ring_wait_ps; /* h2d engine idle while a delivery was held back by a slot's release */
+    kvs_time
+        ring_wait_ps; /* h2d engine idle while a delivery was held back by a slot's release */
     uint64_t tag_bytes[KVS_TAG_COUNT]; /* copied bytes by tag */
 };
 
 struct kvs_link_totals {
-    kvs_time busy_ps[KVS_N_DIRS];   /* some copy under way */
+    kvs_time busy_ps[KVS_N_DIRS]; /* some copy under way */
     double moved_bytes[KVS_N_DIRS];
 };
 
@@ -55,10 +56,10 @@ struct kvs_host_totals {
 
 struct kvs_run {
     uint32_t n_tokens;
-    kvs_time total_ps;             /* of all tokens */
-    uint64_t n_dispatched;         /* operations carried out (not those skipped as repeats) */
-    uint32_t repeat_from;          /* token from which the state repeats; n_tokens when none found */
-    uint32_t repeat_length;        /* tokens per repetition, 0 when none found */
+    kvs_time total_ps;      /* of all tokens */
+    uint64_t n_dispatched;  /* operations carried out (not those skipped as repeats) */
+    uint32_t repeat_from;   /* token from which the state repeats; n_tokens when none found */
+    uint32_t repeat_length; /* tokens per repetition, 0 when none found */
     struct kvs_device_totals *devices; /* owned, [n_devices] */
     struct kvs_link_totals *links;     /* owned, [n_links] */
     struct kvs_host_totals host;

@@ -21,13 +21,15 @@ static void bind_host_costs(struct sim *sim)
     sim->n_trips = (uint32_t)(sim->machine->collective.trips.value + 0.5);
     sim->pageable_async_bytes = h->pageable_async_bytes.value;
     sim->submits_kernels = h->submit == KVS_SUBMIT_KERNELS;
-    sim->queue_limit = h->queue_limit.value >= 1.0 ? (uint32_t)h->queue_limit.value : UINT32_MAX;
+    sim->queue_limit =
+        h->queue_limit.value >= 1.0 ? (uint32_t)h->queue_limit.value : UINT32_MAX;
     for (unsigned i = 0; i < 2; i++) {
         sim->call_ps[SIM_ENGINE_COPY][i] = bind_ps(&h->copy_call);
         sim->call_ps[SIM_KERNEL_COPY][i] = sim->call_ps[SIM_LIGHT][i] = sim->launch_ps;
         sim->call_ps[SIM_MEMBER][i] = bind_ps(&h->collective_launch);
     }
-    sim->call_ps[SIM_HEAVY][0] = sim->submits_kernels ? sim->launch_ps : bind_ps(&h->graph_launch);
+    sim->call_ps[SIM_HEAVY][0] =
+        sim->submits_kernels ? sim->launch_ps : bind_ps(&h->graph_launch);
     sim->call_ps[SIM_HEAVY][1] = bind_ps(&h->subgraph_launch);
 }
 
@@ -35,7 +37,6 @@ static kvs_status bind_device(struct sim *sim, uint32_t d)
 {
     const struct kvs_device *from = &sim->machine->devices[d];
     struct sim_device *device = &sim->devices[d];
-    const struct kvs_workload *w = &sim->c->workload;
     for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
         device->path_Bps[dir] = kvs_path_rate_Bps(sim->machine, d, (kvs_dir)dir);
         if (!(device->path_Bps[dir] > 0.0))
@@ -49,8 +50,7 @@ static kvs_status bind_device(struct sim *sim, uint32_t d)
     device->lead_ps = bind_ps(&from->engines.commit_lead);
     device->bypass_ps = bind_ps(&from->engines.bypass_latency);
     device->gap_ps = bind_ps(&from->kernel_gap);
-    device->cost = kvs_compute_cost_of(from, sim->c->llm, w->type_k, w->type_v,
-                                       kvs_case_share(sim->c, d));
+    device->cost = kvs_case_compute_cost(sim->c, d);
     device->copy_slowdown = device->cost.copy_slowdown_frac;
     if (!device->cost.profile)
         device->copy_slowdown = device->path_Bps[KVS_H2D] / from->memory_rate.value;
@@ -71,18 +71,18 @@ static void bind_engines(struct sim *sim)
                 sim->devices[d].engine[dir] = sim->devices[d].engine[KVS_H2D];
                 continue;
             }
-            sim->engines[n] = (struct sim_engine){.id = n,
-                                                  .device = d,
-                                                  .totals = &sim->run->devices[d],
-                                                  .dir = (kvs_dir)dir,
-                                                  .running = SIM_NONE,
-                                                  .current = SIM_NONE,
-                                                  .reserved = SIM_NONE,
-                                                  .may_hold =
-                                                      sim->machine->devices[d].engines.first_turn ==
-                                                      KVS_FIRST_TURN_CHAINED,
-                                                  .end_ps = -1,
-                                                  .flow = SIM_NONE};
+            sim->engines[n] =
+                (struct sim_engine){.id = n,
+                                    .device = d,
+                                    .totals = &sim->run->devices[d],
+                                    .dir = (kvs_dir)dir,
+                                    .running = SIM_NONE,
+                                    .current = SIM_NONE,
+                                    .reserved = SIM_NONE,
+                                    .may_hold = sim->machine->devices[d].engines.first_turn ==
+                                                KVS_FIRST_TURN_CHAINED,
+                                    .end_ps = -1,
+                                    .flow = SIM_NONE};
             sim->devices[d].engine[dir] = n++;
         }
     }
@@ -99,10 +99,12 @@ static kvs_status bind_waiting(struct sim *sim)
     kvs_status status = KVS_OK;
     for (uint32_t q = 1; q < sim->n_queues && status == KVS_OK; q++)
         if (++count[sim->queues[q].device] > SIM_MAX_CANDIDATES)
-            status = kvs_error_set(sim->err, KVS_ERANGE, "plan: more than %u queues on device %u",
-                                   SIM_MAX_CANDIDATES, sim->queues[q].device);
+            status =
+                kvs_error_set(sim->err, KVS_ERANGE, "plan: more than %u queues on device %u",
+                              SIM_MAX_CANDIDATES, sim->queues[q].device);
     if (status == KVS_OK)
-        status = kvs_mem_alloc(2 * (size_t)sim->n_queues, sizeof *sim->waiting, &memory, sim->err);
+        status =
+            kvs_mem_alloc(2 * (size_t)sim->n_queues, sizeof *sim->waiting, &memory, sim->err);
     if (status == KVS_OK) {
         sim->waiting = at = memory;
         for (uint32_t e = 0; e < sim->n_engines; e++) {
@@ -146,7 +148,8 @@ static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)
         return bind_host_work_ps(sim, op);
     if (op->kind == KVS_OP_COLLECTIVE) {
         double rate = sim->machine->collective.rate.value;
-        kvs_time bytes = rate > 0.0 ? kvs_ps_from_bytes((double)op->collective.size_bytes, rate) : 0;
+        kvs_time bytes =
+            rate > 0.0 ? kvs_ps_from_bytes((double)op->collective.size_bytes, rate) : 0;
         return sim->collective_ps + bytes;
     }
     if (op->kind != KVS_OP_COMPUTE)
@@ -170,10 +173,12 @@ static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segmen
             return kvs_error_set(sim->err, KVS_EUNSUPPORTED,
                                  "plan: a copy may grow by rows or by width, not by both");
         out->bytes += (double)kvs_range_bytes(r);
-        step += (double)r->rows_step * (double)r->width + (double)r->rows * (double)r->width_step;
+        step +=
+            (double)r->rows_step * (double)r->width + (double)r->rows * (double)r->width_step;
     }
     if (step > INT32_MAX || step < INT32_MIN)
-        return kvs_error_set(sim->err, KVS_ERANGE, "plan: a copy grows by more than 2 GiB a token");
+        return kvs_error_set(sim->err, KVS_ERANGE,
+                             "plan: a copy grows by more than 2 GiB a token");
     out->bytes_step = (int32_t)step;
     return KVS_OK;
 }
@@ -210,19 +215,21 @@ static kvs_status bind_check_groups(const struct sim *sim, const struct kvs_segm
         const struct kvs_op *op = &plan->ops.items[i];
         size_t n = 1;
         while (op->kind == KVS_OP_COLLECTIVE && i + n < plan->ops.n &&
-               op[n].kind == KVS_OP_COLLECTIVE && op[n].collective.group == op->collective.group)
+               op[n].kind == KVS_OP_COLLECTIVE &&
+               op[n].collective.group == op->collective.group)
             n++;
         if (op->kind == KVS_OP_COLLECTIVE && n != op->collective.n_members)
-            return kvs_error_set(sim->err, KVS_EINVAL,
-                                 "plan: op %zu: the %u members of collective %u must follow one another",
-                                 i, op->collective.n_members, op->collective.group);
+            return kvs_error_set(
+                sim->err, KVS_EINVAL,
+                "plan: op %zu: the %u members of collective %u must follow one another", i,
+                op->collective.n_members, op->collective.group);
         i += n;
     }
     return KVS_OK;
 }
 
-static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan, const struct kvs_op *op,
-                          struct sim_op *out)
+static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
+                          const struct kvs_op *op, struct sim_op *out)
 {
     *out = (struct sim_op){.work_ps = bind_work_ps(sim, op),
                            .done_ps = -1,
@@ -268,10 +275,11 @@ static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token
         KVS_TRY(bind_op(sim, plan, &plan->ops.items[i], &segment->ops[i]));
     bool runs_on = s + 1 < sim->n_segments && !plan[1].has_barrier;
     if (runs_on && plan->n_tokens % plan->period != 0)
-        return kvs_error_set(sim->err, KVS_EUNSUPPORTED,
-                             "plan: segment %u runs on into the next one after %u tokens, which "
-                             "must be whole periods of %u",
-                             s, plan->n_tokens, plan->period);
+        return kvs_error_set(
+            sim->err, KVS_EUNSUPPORTED,
+            "plan: segment %u runs on into the next one after %u tokens, which "
+            "must be whole periods of %u",
+            s, plan->n_tokens, plan->period);
     return bind_check_groups(sim, plan);
 }
 
@@ -332,9 +340,9 @@ static kvs_status bind_queues(struct sim *sim)
         queue->next_waiter = SIM_NONE;
         queue->issue_mask = SIM_ISSUE_RING - 1;
         if (q > 0 && queue->device >= sim->n_devices)
-            return kvs_error_set(sim->err, KVS_EINVAL,
-                                 "plan: queue %s is on device %u, the machine has %u",
-                                 sim->plan->queues.items[q].name, queue->device, sim->n_devices);
+            return kvs_error_set(
+                sim->err, KVS_EINVAL, "plan: queue %s is on device %u, the machine has %u",
+                sim->plan->queues.items[q].name, queue->device, sim->n_devices);
         void *memory;
         KVS_TRY(kvs_mem_alloc(SIM_ISSUE_RING, sizeof *queue->issue_ps, &memory, sim->err));
         queue->issue_ps = memory;
@@ -402,12 +410,12 @@ void sim_unbind(struct sim *sim)
     for (uint32_t s = 0; sim->segments && s < sim->n_segments; s++)
         kvs_mem_free(sim->segments[s].ops);
     void *const arrays[] = {
-        sim->queues,         sim->devices,       sim->engines,           sim->waiting,
-        sim->segments,       sim->order,         sim->groups,            sim->dirty_queues,
-        sim->dirty_engines,  sim->flows,         sim->capacity,          sim->capacity_opposite,
-        sim->opposite,       sim->n_moving,      sim->domains,           sim->moving,    sim->local_id,
-        sim->local_stamp,    sim->local_capacity, sim->scratch_left,     sim->scratch_count,
-        sim->scratch_flows,  sim->scratch_rates, sim->scratch_index};
+        sim->queues,        sim->devices,       sim->engines,        sim->waiting,
+        sim->segments,      sim->order,         sim->groups,         sim->dirty_queues,
+        sim->dirty_engines, sim->flows,         sim->capacity,       sim->capacity_opposite,
+        sim->opposite,      sim->n_moving,      sim->domains,        sim->moving,
+        sim->local_id,      sim->local_stamp,   sim->local_capacity, sim->scratch_left,
+        sim->scratch_count, sim->scratch_flows, sim->scratch_rates,  sim->scratch_index};
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
         kvs_mem_free(arrays[i]);
     kvs_event_tree_fini(&sim->events);

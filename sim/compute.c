@@ -1,9 +1,11 @@
-/* Compute engines: compute slowed down by copies, collectives with their trips, kernels that copy. */
+/* Compute engines: compute slowed down by copies, collectives with their trips, kernels that
+ * copy. */
 #include "models/copy.h"
 #include "sim/sim.h"
 
 /* Compute takes longer by the device's fraction times the share of the path in use. */
-static void compute_take_pace(const struct sim *sim, struct sim_device *device, struct sim_queue *q)
+static void compute_take_pace(const struct sim *sim, struct sim_device *device,
+                              struct sim_queue *q)
 {
     double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
     if (pace != device->pace_ps_per_byte) {
@@ -17,9 +19,9 @@ static void compute_take_pace(const struct sim *sim, struct sim_device *device, 
 }
 
 /*
- * On a path of its own a compute's end is set anew whenever its pace changes. On a shared path paces
- * change all the time, so its event is first set for the earliest end there can be (nothing copied),
- * and only then for the end that the work left over has.
+ * On a path of its own a compute's end is set anew whenever its pace changes. On a shared path
+ * paces change all the time, so its event is first set for the earliest end there can be
+ * (nothing copied), and only then for the end that the work left over has.
  */
 static void compute_schedule(struct sim *sim, uint32_t queue)
 {
@@ -112,7 +114,8 @@ static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_que
     for (uint32_t i = 0; i < group->n_members; i++) {
         const struct sim_device *device = &sim->devices[sim->queues[first[i].queue].device];
         double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
-        longest = pace * device->in_flight_bytes > longest ? pace * device->in_flight_bytes : longest;
+        longest =
+            pace * device->in_flight_bytes > longest ? pace * device->in_flight_bytes : longest;
     }
     return (kvs_time)(longest + 0.5);
 }
@@ -154,9 +157,9 @@ void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
     const struct sim_device *device = &sim->devices[q->device];
     double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
     double busy_Bps = pace > 0.0 ? (double)KVS_PS_PER_S / pace : 0.0;
-    double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device],
-                                       (uint64_t)sim_head_bytes(q), device->path_Bps[sim_op_dir(q->op)],
-                                       busy_Bps);
+    double seconds =
+        kvs_kernel_read_s(&sim->machine->devices[q->device], (uint64_t)sim_head_bytes(q),
+                          device->path_Bps[sim_op_dir(q->op)], busy_Bps);
     sim_total_bytes(sim, q);
     sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
 }

@@ -46,8 +46,8 @@ static uint32_t engine_choose(const struct sim *sim, const struct sim_engine *en
 }
 
 /*
- * The other first turn: an engine that is still on the stream it began with may be held for the next
- * one in that stream's chain, when it was issued before the copy that would be served.
+ * The other first turn: an engine that is still on the stream it began with may be held for the
+ * next one in that stream's chain, when it was issued before the copy that would be served.
  */
 static uint32_t engine_reserve(const struct sim *sim, const struct sim_engine *engine,
                                uint32_t instead)
@@ -65,7 +65,8 @@ static uint32_t engine_reserve(const struct sim *sim, const struct sim_engine *e
     return SIM_NONE;
 }
 
-/* Index in the waiting list of the queue to serve, SIM_NONE to leave the engine idle for now. */
+/* Index in the waiting list of the queue to serve, SIM_NONE to leave the engine idle for now.
+ */
 static uint32_t engine_pick(struct sim *sim, struct sim_engine *engine)
 {
     if (engine->reserved != SIM_NONE) {
@@ -111,8 +112,7 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     }
     q->head = SIM_HEAD_RUNNING;
     sim_set_event(sim, queue,
-                  sim->now_ps + overhead +
-                      sim_ps_up(q->bytes * q->op->ps_per_byte));
+                  sim->now_ps + overhead + sim_ps_up(q->bytes * q->op->ps_per_byte));
     sim_engine_set_pace(sim, engine, q->op->ps_per_byte);
 }
 

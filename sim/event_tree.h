@@ -1,7 +1,7 @@
 /*
- * Next event of many sources: a winner tree over (time, sequence number). Every source has at most
- * one pending event; setting it replaces the old one, so nothing is ever stale. Ties go to the
- * event that was set first.
+ * Next event of many sources: a winner tree over (time, sequence number). Every source has at
+ * most one pending event; setting it replaces the old one, so nothing is ever stale. Ties go to
+ * the event that was set first.
  */
 #ifndef KVS_SIM_EVENT_TREE_H
 #define KVS_SIM_EVENT_TREE_H
@@ -15,9 +15,9 @@
 #define KVS_NEVER INT64_MAX
 
 struct kvs_event_tree {
-    uint32_t n_leaves; /* power of two >= sources */
-    kvs_time *time_ps; /* owned, [2 n_leaves]: [1] the root, [n_leaves + i] source i */
-    uint32_t *source;  /* owned, [2 n_leaves]: who won */
+    uint32_t n_leaves;  /* power of two >= sources */
+    kvs_time *time_ps;  /* owned, [2 n_leaves]: [1] the root, [n_leaves + i] source i */
+    uint32_t *source;   /* owned, [2 n_leaves]: who won */
     uint64_t *sequence; /* owned, [n_leaves]: when each event was set */
     uint64_t next_sequence;
 };
@@ -27,10 +27,11 @@ kvs_status kvs_event_tree_init(struct kvs_event_tree *tree, uint32_t n_sources,
 void kvs_event_tree_fini(struct kvs_event_tree *tree);
 
 /*
- * time_ps = KVS_NEVER clears. Replays the matches from the leaf to the root without a branch that
- * depends on times: a wrong guess costs more than the levels saved.
+ * time_ps = KVS_NEVER clears. Replays the matches from the leaf to the root without a branch
+ * that depends on times: a wrong guess costs more than the levels saved.
  */
-static inline void kvs_event_tree_set(struct kvs_event_tree *tree, uint32_t source, kvs_time time_ps)
+static inline void kvs_event_tree_set(struct kvs_event_tree *tree, uint32_t source,
+                                      kvs_time time_ps)
 {
     kvs_time *time = tree->time_ps;
     uint32_t *winner = tree->source;
@@ -58,7 +59,8 @@ static inline uint32_t kvs_event_tree_any_next(const struct kvs_event_tree *tree
 {
     return tree->source[1];
 }
-static inline kvs_time kvs_event_tree_time_of(const struct kvs_event_tree *tree, uint32_t source)
+static inline kvs_time kvs_event_tree_time_of(const struct kvs_event_tree *tree,
+                                              uint32_t source)
 {
     return tree->time_ps[tree->n_leaves + source];
 }
@@ -72,7 +74,8 @@ static inline bool kvs_event_tree_has_tie(const struct kvs_event_tree *tree, uin
         ties |= time[node ^ 1] == earliest;
     return ties != 0;
 }
-/* The source of the earliest time whose event was set first. Walks the tied part of the tree. */
+/* The source of the earliest time whose event was set first. Walks the tied part of the tree.
+ */
 uint32_t kvs_event_tree_first_next(const struct kvs_event_tree *tree);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * The event loop. The host acts while it is earlier than every device event; otherwise everything that
- * ends at one instant ends before anything starts at it.
+ * The event loop. The host acts while it is earlier than every device event; otherwise
+ * everything that ends at one instant ends before anything starts at it.
  */
 #include "sim/exec_sim.h"
 
 #include "sim/sim.h"
 
-#define EXEC_MAX_ROUNDS       8
+#define EXEC_MAX_ROUNDS       8    /* of busy share and factor; a limit, not a target */
 #define EXEC_FACTOR_TOLERANCE 2e-4 /* of compute time */
 
 /* Nothing moves any more: well if everything ended. */
@@ -27,7 +27,8 @@ static kvs_status sim_end(const struct sim *sim)
     return kvs_error_set(sim->err, KVS_EPLAN,
                          "plan: nothing can go on at %.3f ms: the host waits at op %u (%s %s)",
                          kvs_ms_from_ps(sim->now_ps), sim->host.index,
-                         kvs_op_kind_name((kvs_op_kind)op->kind), kvs_tag_name((kvs_tag)op->tag));
+                         kvs_op_kind_name((kvs_op_kind)op->kind),
+                         kvs_tag_name((kvs_tag)op->tag));
 }
 
 /* Everything that ends at the earliest time there is, first come first. */
@@ -37,7 +38,8 @@ static void sim_fire(struct sim *sim)
     uint32_t queue = kvs_event_tree_any_next(&sim->events);
     sim->now_ps = event;
     if (KVS_LIKELY(!kvs_event_tree_has_tie(&sim->events, queue))) {
-        sim->firing = queue; /* sim_settle may replace the event; otherwise it is cleared then */
+        sim->firing =
+            queue; /* sim_settle may replace the event; otherwise it is cleared then */
         sim_queue_event(sim, queue);
         return;
     }
@@ -88,16 +90,17 @@ static void sim_total_links(struct sim *sim)
                 if (is_own)
                     link->busy_ps[dir] += totals->moving_ps[dir];
                 else if (rate > 0.0)
-                    link->busy_ps[dir] += kvs_ps_from_bytes((double)totals->moved_bytes[dir], rate);
+                    link->busy_ps[dir] +=
+                        kvs_ps_from_bytes((double)totals->moved_bytes[dir], rate);
             }
         }
     }
 }
 
 static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_case *c,
-                                const struct kvs_exec_options *options, const double *busy_factor,
-                                struct kvs_run *run, struct kvs_timeline *timeline,
-                                struct kvs_error *err)
+                                const struct kvs_exec_options *options,
+                                const double *busy_factor, struct kvs_run *run,
+                                struct kvs_timeline *timeline, struct kvs_error *err)
 {
     *run = (struct kvs_run){0};
     struct sim sim = {.plan = plan,
@@ -126,19 +129,19 @@ out:
     return status;
 }
 
-/* How much slower compute was for being busy so much; returns the largest change of a factor. */
+/* How much slower compute was for being busy so much; returns the largest change of a factor.
+ */
 static double exec_update_factors(const struct kvs_case *c, const struct kvs_run *run,
                                   double *busy_factor)
 {
-    const struct kvs_workload *w = &c->workload;
     double largest = 0.0;
     for (uint32_t d = 0; d < run->n_devices; d++) {
-        struct kvs_compute_cost cost = kvs_compute_cost_of(
-            &c->machine->devices[d], c->llm, w->type_k, w->type_v, kvs_case_share(c, d));
+        struct kvs_compute_cost cost = kvs_case_compute_cost(c, d);
         double busy = (double)run->devices[d].compute_ps / (double)run->total_ps;
         double over = busy - cost.busy_threshold_frac;
         double factor = 1.0 + cost.busy_slowdown_frac * (over > 0.0 ? over : 0.0);
-        double change = factor > busy_factor[d] ? factor - busy_factor[d] : busy_factor[d] - factor;
+        double change =
+            factor > busy_factor[d] ? factor - busy_factor[d] : busy_factor[d] - factor;
         largest = change > largest ? change : largest;
         busy_factor[d] = factor;
     }
@@ -146,8 +149,8 @@ static double exec_update_factors(const struct kvs_case *c, const struct kvs_run
 }
 
 /*
- * A device that is always busy may be slower than one that idles through its copies. The share of
- * time it is busy is known only afterwards, so such machines are run again until it settles.
+ * A device that is always busy may be slower than one that idles through its copies. The share
+ * of time it is busy is known only afterwards, so such machines are run again until it settles.
  */
 static kvs_status exec_sim_run(const struct kvs_plan *plan, const struct kvs_case *c,
                                const struct kvs_exec_options *options, struct kvs_run *run,

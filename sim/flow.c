@@ -1,9 +1,11 @@
-/* Paths that share a link or host memory: rates by max-min, recomputed when a copy enters or leaves. */
+/* Paths that share a link or host memory: rates by max-min, recomputed when a copy enters or
+ * leaves. */
 #include <math.h>
 
 #include "sim/sim.h"
 
-#define FLOW_BINDING_SLACK 1e-9 /* a resource that all its paths together cannot fill is left out */
+#define FLOW_BINDING_SLACK                                                                     \
+    1e-9 /* a resource that all its paths together cannot fill is left out */
 
 static uint32_t flow_resource_id(const struct kvs_machine *machine, uint32_t link, kvs_dir dir)
 {
@@ -61,8 +63,8 @@ static uint32_t flow_path(const struct sim *sim, uint32_t d, kvs_dir dir, const 
                           uint32_t *path)
 {
     uint32_t n = 0;
-    for (int32_t l = (int32_t)sim->machine->devices[d].link; l >= 0 && n + 1 < KVS_SHARE_MAX_PATH;
-         l = sim->machine->links[l].parent) {
+    for (int32_t l = (int32_t)sim->machine->devices[d].link;
+         l >= 0 && n + 1 < KVS_SHARE_MAX_PATH; l = sim->machine->links[l].parent) {
         uint32_t r = flow_resource_id(sim->machine, (uint32_t)l, dir);
         if (flow_is_binding(sim, r, demand))
             path[n++] = r;
@@ -202,7 +204,8 @@ static void flow_progress(struct sim *sim, struct sim_flow *flow)
     flow->updated_ps = sim->now_ps;
 }
 
-/* The moving flows of the domain for kvs_share_rates, the resources they cross numbered from 0. */
+/* The moving flows of the domain for kvs_share_rates, the resources they cross numbered from 0.
+ */
 static uint32_t flow_collect(struct sim *sim, uint32_t domain, uint32_t *out_n_resources)
 {
     const struct sim_domain *d = &sim->domains[domain];
@@ -253,8 +256,8 @@ static void flow_take_rate(struct sim *sim, struct sim_flow *flow, double rate_B
 }
 
 /*
- * The common case of max-min: one resource, and no flow that would take less than its even share.
- * Returns false, with nothing changed, when it is not that case.
+ * The common case of max-min: one resource, and no flow that would take less than its even
+ * share. Returns false, with nothing changed, when it is not that case.
  */
 static bool flow_share_evenly(struct sim *sim, uint32_t domain)
 {

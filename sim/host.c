@@ -1,8 +1,6 @@
 /* The host thread: issues operations in plan order, works, waits. */
 #include "sim/sim.h"
 
-/* ---- dependencies ----------------------------------------------------------------------- */
-
 bool sim_dep_instance(const struct sim *sim, uint32_t segment, uint32_t token,
                       const struct kvs_dep *dep, uint64_t *out_instance)
 {
@@ -28,8 +26,6 @@ bool sim_dep_is_met(const struct sim *sim, uint32_t segment, uint32_t token,
     return queue == KVS_HOST_QUEUE || !sim_dep_instance(sim, segment, token, dep, &instance) ||
            sim->queues[queue].n_done > instance;
 }
-
-/* ---- from one operation to the next ----------------------------------------------------- */
 
 /* The next token, segment or group; false at the end of the plan. */
 static bool host_next_token(struct sim *sim)
@@ -95,8 +91,6 @@ void sim_host_start(struct sim *sim)
         host_advance(sim);
 }
 
-/* ---- blocking --------------------------------------------------------------------------- */
-
 static void host_block(struct sim *sim, uint32_t queue, uint64_t until, bool pays_sync)
 {
     struct sim_host *h = &sim->host;
@@ -148,8 +142,6 @@ static void host_pass_barrier(struct sim *sim)
         sim_host_start(sim);
 }
 
-/* ---- acting ----------------------------------------------------------------------------- */
-
 static void host_record(struct sim *sim, kvs_time start_ps, kvs_time end_ps)
 {
     struct sim_host *h = &sim->host;
@@ -168,7 +160,8 @@ static void host_record(struct sim *sim, kvs_time start_ps, kvs_time end_ps)
     sim->status = KVS_ARRAY_PUSH(&sim->timeline->spans, span, sim->err);
 }
 
-/* Too many kernels of this queue are unfinished: the call itself blocks until one operation ends. */
+/* Too many kernels of this queue are unfinished: the call itself blocks until one operation
+ * ends. */
 static bool host_queue_is_full(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
@@ -190,7 +183,8 @@ static bool host_blocks_after(const struct sim *sim)
         return true;
     /* The driver stages pageable bytes on the issuing thread. */
     return (h->op->flags & KVS_OP_PAGEABLE) && h->op->cls == SIM_ENGINE_COPY &&
-           h->op->bytes + (double)h->op->bytes_step * (double)h->token > sim->pageable_async_bytes;
+           h->op->bytes + (double)h->op->bytes_step * (double)h->token >
+               sim->pageable_async_bytes;
 }
 
 static void host_issue(struct sim *sim)
@@ -200,7 +194,8 @@ static void host_issue(struct sim *sim)
     if (host_queue_is_full(sim))
         return;
     sim_queue_issue(sim, op->queue);
-    /* Further kernels of the same operation are launched while the device is at work already. */
+    /* Further kernels of the same operation are launched while the device is at work already.
+     */
     if (op->cls == SIM_HEAVY && sim->submits_kernels && op->n_kernels > 1 &&
         !(op->flags & KVS_OP_SUBGRAPH)) {
         kvs_time more = (kvs_time)(op->n_kernels - 1) * sim->launch_ps;

@@ -1,8 +1,6 @@
 /* Queues of devices: when their heads can start, and what ending means. */
 #include "sim/sim.h"
 
-/* ---- becoming ready --------------------------------------------------------------------- */
-
 /* The operation a dependency names, in the segment of the instance it names. */
 static struct sim_op *queue_dep_op(const struct sim *sim, const struct sim_queue *q,
                                    const struct kvs_dep *dep)
@@ -49,7 +47,8 @@ static void queue_account_ring_wait(struct sim *sim, struct sim_queue *q)
     if (q->op->tag != KVS_TAG_DELIVER)
         return;
     const struct sim_engine *engine = sim_engine_of(q);
-    kvs_time since = engine->end_ps > q->blocked_since_ps ? engine->end_ps : q->blocked_since_ps;
+    kvs_time since =
+        engine->end_ps > q->blocked_since_ps ? engine->end_ps : q->blocked_since_ps;
     if (engine->running == SIM_NONE && sim->now_ps > since)
         sim->run->devices[q->device].ring_wait_ps += sim->now_ps - since;
 }
@@ -125,8 +124,6 @@ void sim_settle(struct sim *sim)
     } while (sim->n_dirty_queues > 0);
 }
 
-/* ---- issuing ---------------------------------------------------------------------------- */
-
 static void queue_grow_ring(struct sim *sim, struct sim_queue *q)
 {
     uint32_t n = q->issue_mask + 1;
@@ -158,8 +155,6 @@ void sim_queue_issue(struct sim *sim, uint32_t queue)
     sim_mark_queue(sim, queue);
 }
 
-/* ---- ending ----------------------------------------------------------------------------- */
-
 static void queue_record(struct sim *sim, uint32_t queue, kvs_time start_ps)
 {
     const struct sim_queue *q = &sim->queues[queue];
@@ -186,7 +181,8 @@ static void queue_wake_waiters(struct sim *sim, struct sim_op *op)
     }
 }
 
-/* The head moves on: to the next operation of the period, perhaps of the next token or segment. */
+/* The head moves on: to the next operation of the period, perhaps of the next token or segment.
+ */
 static void queue_pop(struct sim *sim, struct sim_queue *q)
 {
     unsigned phase = q->op->phase;

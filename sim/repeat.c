@@ -1,8 +1,8 @@
 /*
- * Exact detection of a repeating state. When no size depends on the token, the future depends only on
- * the state at the host's arrival at a token; if that state, relative to now, equals the one some
- * tokens ago, everything in between repeats, and whole repetitions are skipped at once. States are
- * compared byte by byte, never by hash alone.
+ * Exact detection of a repeating state. When no size depends on the token, the future depends
+ * only on the state at the host's arrival at a token; if that state, relative to now, equals
+ * the one some tokens ago, everything in between repeats, and whole repetitions are skipped at
+ * once. States are compared byte by byte, never by hash alone.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct repeat_state {
 
 struct sim_repeat {
     struct repeat_state history[REPEAT_HISTORY];
-    uint32_t n;     /* states kept since the segment began */
+    uint32_t n; /* states kept since the segment began */
     uint32_t segment;
     bool is_settled; /* skipped in this segment already, or not to be looked for */
 };
@@ -219,7 +219,8 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
         repeat_shift_queue(&sim->queues[q], n_skipped, segment->plan->period);
 }
 
-/* Everything under way, and all that it and the next token wait for, belongs to this segment. */
+/* Everything under way, and all that it and the next token wait for, belongs to this segment.
+ */
 static bool repeat_is_warm(const struct sim *sim)
 {
     if (sim->host.token < sim->segments[sim->host.segment].longest_distance)

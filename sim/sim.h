@@ -1,9 +1,9 @@
 /*
  * State of a simulation; private to sim/.
  *
- * Every queue has at most one operation under way, its head, so a queue is the source of one event:
- * the end of its head, or the moment it can start. The host is kept outside the tree: it acts at
- * host.now_ps whenever that is before the next event.
+ * Every queue has at most one operation under way, its head, so a queue is the source of one
+ * event: the end of its head, or the moment it can start. The host is kept outside the tree: it
+ * acts at host.now_ps whenever that is before the next event.
  *
  * Instances. A queue carries out the same operations period after period; its k-th instance is
  * operation order[k mod n] of token (k / n) x period + phase. An instance is complete when the
@@ -51,9 +51,9 @@ struct sim_op {
         double bytes;     /* copies, at the segment's first token */
     };
     double ps_per_byte; /* copies on an engine: of the path, and what rows and pages cost */
-    kvs_time done_ps; /* end of its latest instance, -1: none yet */
-    uint32_t index;   /* in its queue's order */
-    uint32_t waiters; /* first queue waiting for it, SIM_NONE: none */
+    kvs_time done_ps;   /* end of its latest instance, -1: none yet */
+    uint32_t index;     /* in its queue's order */
+    uint32_t waiters;   /* first queue waiting for it, SIM_NONE: none */
     uint32_t first_dep;
     union {
         int32_t bytes_step; /* copies: more bytes per token */
@@ -77,7 +77,7 @@ struct sim_segment {
     uint32_t period;
     uint32_t first_token;
     uint32_t longest_distance; /* of its dependencies, tokens */
-    bool is_steady; /* no size depends on the token */
+    bool is_steady;            /* no size depends on the token */
 };
 
 struct sim_queue {
@@ -92,8 +92,8 @@ struct sim_queue {
     bool is_on_engine;
     bool is_dirty;
     struct sim_engine *engine[KVS_N_DIRS]; /* of its device */
-    double bytes; /* of the head, when it is a copy */
-    const uint32_t *order; /* operations of this queue per period, [n_order] */
+    double bytes;                          /* of the head, when it is a copy */
+    const uint32_t *order;                 /* operations of this queue per period, [n_order] */
     uint32_t n_order;
     uint32_t head_index; /* n_done mod n_order */
     uint32_t head_token; /* of its segment */
@@ -128,7 +128,7 @@ struct sim_engine {
     kvs_time start_ps; /* of the running one */
     kvs_time overhead_ps;
     double ps_per_byte; /* of the running copy, 0: nothing moves */
-    uint32_t *waiting; /* [n_waiting] queues, in order of readiness; slice of sim->waiting */
+    uint32_t *waiting;  /* [n_waiting] queues, in order of readiness; slice of sim->waiting */
     uint32_t n_waiting;
     uint32_t flow; /* index into sim->flows, SIM_NONE on a path of its own */
 };
@@ -189,9 +189,9 @@ struct sim_host {
     uint32_t token; /* of the segment */
     bool is_blocked;
     bool is_done;
-    bool wants_barrier; /* the next segment begins once everything has ended */
-    bool wants_retry;   /* blocked before issuing: the queue of kernels was full */
-    bool pays_sync;     /* when it goes on */
+    bool wants_barrier;     /* the next segment begins once everything has ended */
+    bool wants_retry;       /* blocked before issuing: the queue of kernels was full */
+    bool pays_sync;         /* when it goes on */
     uint32_t blocked_queue; /* until its n_done reaches blocked_until */
     uint64_t blocked_until;
     uint32_t next_dep;
@@ -240,15 +240,16 @@ struct sim {
     uint32_t n_flows;
     struct sim_flow *flows;
     uint32_t n_resources;
-    double *capacity;          /* [n_resources] */
-    double *capacity_opposite; /* [n_resources] while the other direction moves; 0: the same */
-    uint32_t *opposite;        /* [n_resources] resource of the other direction, SIM_NONE */
-    uint32_t *n_moving;        /* [n_resources] flows under way */
+    double *capacity; /* [n_resources] */
+    double
+        *capacity_opposite; /* [n_resources] the same while the other direction moves bytes */
+    uint32_t *opposite;     /* [n_resources] resource of the other direction, SIM_NONE */
+    uint32_t *n_moving;     /* [n_resources] flows under way */
     struct sim_domain *domains; /* [n_flows] by number of their first flow */
     uint32_t *moving;           /* storage of the domains' lists */
-    uint32_t *local_id;        /* [n_resources] number of a resource within a share */
-    uint64_t *local_stamp;     /* [n_resources] share that gave it */
-    double *local_capacity;    /* [n_resources] */
+    uint32_t *local_id;         /* [n_resources] number of a resource within a share */
+    uint64_t *local_stamp;      /* [n_resources] share that gave it */
+    double *local_capacity;     /* [n_resources] */
     double *scratch_left;
     uint32_t *scratch_count;
     struct kvs_share_flow *scratch_flows;
@@ -286,7 +287,8 @@ void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps);
 void sim_member_arrive(struct sim *sim, uint32_t queue);
 void sim_member_next_trip(struct sim *sim, uint32_t queue);
 void sim_kernel_copy_start(struct sim *sim, uint32_t queue);
-/* The engine's copy moves at this pace from now on (0: none): compute on its device slows down. */
+/* The engine's copy moves at this pace from now on (0: none): compute on its device slows down.
+ */
 void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_per_byte);
 /* The event of a running compute: false when it only now learns when it really ends. */
 bool sim_compute_is_over(struct sim *sim, uint32_t queue);
@@ -306,7 +308,8 @@ void sim_host_start(struct sim *sim);
 void sim_host_act(struct sim *sim);
 void sim_host_wake(struct sim *sim); /* something that it may wait for has ended */
 
-/* Is a dependency of an operation of this segment and token met; which instance does it name. */
+/* Is a dependency of an operation of this segment and token met; which instance does it name.
+ */
 bool sim_dep_is_met(const struct sim *sim, uint32_t segment, uint32_t token,
                     const struct kvs_dep *dep);
 bool sim_dep_instance(const struct sim *sim, uint32_t segment, uint32_t token,

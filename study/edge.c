@@ -35,7 +35,8 @@ static void edge_offer(struct kvs_edge *edge, double token_ms, double other_ms, 
                        const char *reason)
 {
     double change = other_ms / token_ms - 1.0;
-    double jump = smooth >= 0.0 ? fmax(change - smooth, -change) : fmax(smooth - change, change);
+    double jump =
+        smooth >= 0.0 ? fmax(change - smooth, -change) : fmax(smooth - change, change);
     double answer = other_ms / (1.0 + (fabs(change) > fabs(smooth) ? smooth : 0.0));
     if (smooth == 0.0) {
         jump = fabs(change);
@@ -102,7 +103,8 @@ static void edge_kinds(const struct kvs_plan *plan, bool *has_deliveries, bool *
     }
 }
 
-/* The first tokens of every segment: the operations are borrowed, the list of segments is not. */
+/* The first tokens of every segment: the operations are borrowed, the list of segments is not.
+ */
 static kvs_status edge_shorten(const struct kvs_plan *plan, struct kvs_plan *out,
                                struct kvs_error *err)
 {
@@ -122,7 +124,8 @@ static kvs_status edge_shorten(const struct kvs_plan *plan, struct kvs_plan *out
 
 static kvs_status edge_neighbours(const struct kvs_case *c, const struct kvs_plan *plan,
                                   const struct kvs_exec_ops *exec, bool has_chains,
-                                  double *out_base_ms, struct kvs_edge *out, struct kvs_error *err)
+                                  double *out_base_ms, struct kvs_edge *out,
+                                  struct kvs_error *err)
 {
     KVS_TRY(edge_run(c, c->machine, plan, exec, out_base_ms, err));
     KVS_TRY(edge_links(c, plan, exec, *out_base_ms, 1.0 - KVS_EDGE_STEP, out, err));

@@ -15,7 +15,8 @@ static double predict_ms(kvs_time ps, uint32_t n_tokens)
 static void predict_offer(struct kvs_prediction *p, const struct kvs_run *run, kvs_time busy_ps,
                           const char *part, const char *name)
 {
-    struct kvs_busy busy = {.busy_frac = run->total_ps > 0 ? (double)busy_ps / (double)run->total_ps : 0.0};
+    struct kvs_busy busy = {
+        .busy_frac = run->total_ps > 0 ? (double)busy_ps / (double)run->total_ps : 0.0};
     if (busy_ps <= 0)
         return;
     snprintf(busy.name, sizeof busy.name, "%s%s", name, part);
@@ -57,8 +58,8 @@ static void predict_bottleneck(struct kvs_prediction *p, const struct kvs_run *r
 static void predict_breakdown(struct kvs_prediction *p, const struct kvs_run *run)
 {
     const kvs_time *blocked = run->host.blocked_ps;
-    kvs_time copies = blocked[KVS_TAG_INPUT] + blocked[KVS_TAG_ROTATION] + blocked[KVS_TAG_STORE] +
-                      blocked[KVS_TAG_WINDOW] + blocked[KVS_TAG_HOP];
+    kvs_time copies = blocked[KVS_TAG_INPUT] + blocked[KVS_TAG_ROTATION] +
+                      blocked[KVS_TAG_STORE] + blocked[KVS_TAG_WINDOW] + blocked[KVS_TAG_HOP];
     kvs_time after = blocked[KVS_TAG_SAMPLE] + blocked[KVS_TAG_BOUNDARY];
     uint64_t early = 0, late = 0;
     for (uint32_t d = 0; d < run->n_devices; d++) {
@@ -89,8 +90,8 @@ static void predict_fill(struct kvs_prediction *p, const struct kvs_run *run,
 }
 
 static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case *c,
-                              const struct kvs_predict_options *options, struct kvs_prediction *out,
-                              struct kvs_error *err)
+                              const struct kvs_predict_options *options,
+                              struct kvs_prediction *out, struct kvs_error *err)
 {
     struct kvs_run run;
     struct kvs_exec_options exec = {.wants_timeline = options->timeline != NULL};
@@ -103,8 +104,8 @@ static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case
 }
 
 kvs_status kvs_predict_plan(const struct kvs_plan *plan, const struct kvs_case *c,
-                            const struct kvs_predict_options *options, struct kvs_prediction *out,
-                            struct kvs_error *err)
+                            const struct kvs_predict_options *options,
+                            struct kvs_prediction *out, struct kvs_error *err)
 {
     *out = (struct kvs_prediction){0};
     KVS_TRY(kvs_bound_of(c, &out->bound, err));

@@ -17,11 +17,11 @@ struct kvs_busy {
 
 /* Where the host spends a token, ms: the three numbers that the fork prints, and the rest. */
 struct kvs_breakdown {
-    double total_ms;      /* the split loop: the token less the last split, sampling and boundary */
-    double copy_ms;       /* blocked in small copies and stores; whole windows when ordered */
-    double wait_ms;       /* blocked waiting for compute inside the loop */
-    double issue_ms;      /* calls and launches */
-    double early_mib;     /* delivered early per token */
+    double total_ms;  /* the split loop: the token less the last split, sampling and boundary */
+    double copy_ms;   /* blocked in small copies and stores; whole windows when ordered */
+    double wait_ms;   /* blocked waiting for compute inside the loop */
+    double issue_ms;  /* calls and launches */
+    double early_mib; /* delivered early per token */
     double late_mib;
 };
 
@@ -33,35 +33,36 @@ struct kvs_edge {
 };
 
 struct kvs_prediction {
-    double token_ms; /* mean over the generated tokens */
-    double ts;       /* tokens per second, all sequences together */
+    double token_ms;              /* mean over the generated tokens */
+    double ts;                    /* tokens per second, all sequences together */
     struct kvs_decision decision; /* ring and declines */
     struct kvs_bound bound;
-    double share;    /* bound / token time, 0..1 */
+    double share; /* bound / token time, 0..1 */
     struct kvs_busy bottleneck;
     struct kvs_busy runner_up;
     double exposed_ms; /* token time less the busiest resource's busy time */
     struct kvs_breakdown breakdown;
     struct kvs_edge edge;
-    uint64_t n_ops;    /* dispatched */
+    uint64_t n_ops;         /* dispatched */
     uint32_t repeat_length; /* tokens of the repeating state found, 0: none */
 };
 
 struct kvs_predict_options {
-    const struct kvs_exec_ops *exec;  /* required; the simulator for `predict` */
-    bool wants_edges;                 /* run the neighbours too */
-    struct kvs_timeline *timeline;    /* NULL, or filled for the caller (kvs_timeline_fini) */
-    struct kvs_plan **plan;           /* NULL, or the plan, returned to the caller */
+    const struct kvs_exec_ops *exec; /* required; the simulator for `predict` */
+    bool wants_edges;                /* run the neighbours too */
+    struct kvs_timeline *timeline;   /* NULL, or filled for the caller (kvs_timeline_fini) */
+    struct kvs_plan **plan;          /* NULL, or the plan, returned to the caller */
 };
 
-/* Borrows everything for the call. Errors: those of the policy, the checker and the executor. */
+/* Borrows everything for the call. Errors: those of the policy, the checker and the executor.
+ */
 kvs_status kvs_predict(const struct kvs_case *c, const struct kvs_policy *policy,
                        const struct kvs_predict_options *options, struct kvs_prediction *out,
                        struct kvs_error *err) KVS_MUST_USE;
 
 /* The same for a plan read from a file: checked, then run on the case's machine. */
 kvs_status kvs_predict_plan(const struct kvs_plan *plan, const struct kvs_case *c,
-                            const struct kvs_predict_options *options, struct kvs_prediction *out,
-                            struct kvs_error *err) KVS_MUST_USE;
+                            const struct kvs_predict_options *options,
+                            struct kvs_prediction *out, struct kvs_error *err) KVS_MUST_USE;
 
 #endif

@@ -109,7 +109,12 @@ static void test_file_round_trip(void **state)
     kvs_mem_free(data);
     assert_int_equal(kvs_file_read(path, 6, &data, &n, &err), KVS_ERANGE);
     assert_string_equal(err.file, path);
+    assert_int_equal(kvs_file_check_writable(path, &err), KVS_OK);
+    assert_int_equal(kvs_file_read(path, 7, &data, &n, &err), KVS_OK);
+    assert_memory_equal(data, "three\0!\0", 8); /* as it was */
+    kvs_mem_free(data);
     assert_int_equal(unlink(path), 0);
+    assert_int_equal(kvs_file_check_writable(path, &err), KVS_OK);
     assert_int_equal(rmdir(dir), 0); /* no temporary file left */
 }
 
@@ -119,12 +124,16 @@ static void test_file_faults(void **state)
     struct kvs_error err;
     char *data;
     size_t n;
-    assert_int_equal(kvs_file_read("/tmp", 99, &data, &n, &err), KVS_EIO);
+    assert_int_equal(kvs_file_read("/tmp", 99, &data, &n, &err), KVS_EINVAL);
     assert_string_equal(err.text, "is a directory, expected a file");
     assert_int_equal(kvs_file_read("/nonexistent/x", 99, &data, &n, &err), KVS_ENOTFOUND);
     assert_string_equal(err.file, "/nonexistent/x");
-    assert_int_equal(kvs_file_write("/nonexistent/x", "", 0, &err), KVS_ENOTFOUND);
+    assert_int_equal(kvs_file_write("/nonexistent/x", "", 0, &err), KVS_EIO);
     assert_int_equal(kvs_file_write("/tmp", "a", 1, &err), KVS_EIO);
+    assert_int_equal(kvs_file_check_writable("/nonexistent/x", &err), KVS_EIO);
+    assert_string_equal(err.file, "/nonexistent/x");
+    assert_int_equal(kvs_file_check_writable("/tmp", &err), KVS_EIO);
+    assert_int_equal(kvs_file_check_writable("/dev/null", &err), KVS_OK);
     assert_int_equal(kvs_file_write("/dev/null", "a", 1, &err), KVS_OK);
     struct stat info;
     assert_int_equal(stat("/dev/null", &info), 0);

@@ -5,5 +5,7 @@ cmp -s "$KVS_TMP/plan" "$KVS_TMP/broken" && echo "nothing was removed"
 "$KVSIM" check - <"$KVS_TMP/broken" 2>"$KVS_TMP/err"
 echo "exit $?"
 wc -l <"$KVS_TMP/err"
-"$KVSIM" predict --machine rtx4070 -d 256 -n 2 --plan "$KVS_TMP/broken" 2>/dev/null
+cd "$KVS_TMP"
+"$KVSIM" predict --machine rtx4070 -d 256 -n 2 --plan broken 2>err
 echo "exit $?"
+head -n 1 err | cut -d: -f 1

@@ -41,8 +41,13 @@ static void test_round_trip(void **state)
     fixture_last(&f)->deps.items[0].kind = KVS_DEP_PACING;
     FIXTURE_OK(kvs_plan_add_segment(f.plan, 1, true, err));
     fixture_segment(&f, true);
+    f.plan->origin =
+        (struct kvs_plan_origin){"box", "tiny", "layer", "0.5/0.5", "f16", "q8_0", 4, true, 0};
     struct kvs_text text = {0};
     kvs_plan_lines_write(f.plan, &text);
+    assert_non_null(strstr(text.data, ",\"machine\":\"box\",\"model\":\"tiny\",\"split_mode\":"
+                                      "\"layer\",\"shares\":\"0.5/0.5\",\"type_k\":\"f16\","
+                                      "\"type_v\":\"q8_0\",\"n_parallel\":4,\"depth\":0}\n"));
     kvs_plan_destroy(f.plan);
     struct kvs_text again = rewrite(text.data, text.n);
     assert_string_equal(text.data, again.data);
@@ -66,6 +71,9 @@ static void test_example(void **state)
     const struct kvs_segment *s = &plan->segments.items[0];
     assert_string_equal(plan->policy, "by-hand");
     assert_int_equal(plan->n_devices, 1);
+    assert_true(plan->origin.has_depth);
+    assert_int_equal(plan->origin.depth, 64);
+    assert_string_equal(plan->origin.model, "");
     assert_int_equal(plan->queues.n, 3);
     assert_int_equal(plan->buffers.items[3].size_bytes, 2048);
     assert_int_equal(plan->rings.items[0].slot_bytes, 2048);

@@ -107,7 +107,8 @@ static void test_profile_of_a_share(void **state)
                      &profiles[2]);
 }
 
-/* A q4_0 cache on a card measured with q8_0: 72 B a row instead of 136, the same 1.36 us a row. */
+/* A q4_0 cache on a card measured with q8_0: 72 B a row instead of 136, the same 1.36 us a row.
+ */
 static void test_profile_of_another_type(void **state)
 {
     (void)state;
@@ -116,7 +117,8 @@ static void test_profile_of_another_type(void **state)
     struct kvs_compute_profile profiles[] = {profile("small", KVS_KV_Q8_0, 1.0, 10e-3),
                                              profile("small", KVS_KV_Q4_0, 0.5, 6e-3)};
     struct kvs_device d = {.profiles = profiles, .n_profiles = 1};
-    struct kvs_compute_cost cost = kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q4_0, KVS_KV_Q4_0, 1.0);
+    struct kvs_compute_cost cost =
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q4_0, KVS_KV_Q4_0, 1.0);
     assert_ptr_equal(cost.profile, &profiles[0]);
     expect_near(kvs_compute_s(&cost, 0, 72, 1), 1.36e-6, 1e-18);
     /* the type counts for more than the share */

@@ -53,12 +53,11 @@ struct fixture {
 
 static inline struct kvs_range fixture_range(uint32_t buffer, uint64_t offset, uint64_t bytes)
 {
-    return (struct kvs_range){
-        .buffer = (uint16_t)buffer,
-                               .offset = offset,
-                               .width = (uint32_t)bytes,
-                               .pitch = (uint32_t)bytes,
-                               .rows = 1};
+    return (struct kvs_range){.buffer = (uint16_t)buffer,
+                              .offset = offset,
+                              .width = (uint32_t)bytes,
+                              .pitch = (uint32_t)bytes,
+                              .rows = 1};
 }
 
 /* rows x 16 bytes from row `first`; both may move with the token. */

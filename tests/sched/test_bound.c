@@ -130,8 +130,6 @@ static void test_unlike_sides(void **state)
     EXPECT_NEAR(bound().link_ps, 417.792);
 }
 
-/* ---- never beaten ----------------------------------------------------------------------- */
-
 static double random_between(struct kvs_rng *rng, double lo, double hi)
 {
     return lo + (hi - lo) * kvs_rng_uniform(rng);
@@ -258,8 +256,6 @@ static void test_never_beaten(void **state)
     kvs_rng_destroy(rng);
     assert_true(n_tight > 500); /* the cases are not all far from it */
 }
-
-/* ---- met -------------------------------------------------------------------------------- */
 
 enum { AHEAD = 7, STAGES = 8, TOKENS = 200 };
 

@@ -72,7 +72,6 @@ static void test_example(void **state)
     /* the first split is about three of four layers, the last one layer and the head */
     double interval = (double)g->pieces.items[5].params;
     assert_in_range((unsigned)(100 * (double)g->pieces.items[0].params / interval), 70, 80);
-    assert_false(g->has_shared_cells);
     kvs_graph_destroy(g);
     kvs_llm_destroy(llm);
 }
@@ -196,7 +195,6 @@ static void test_shared_cells(void **state)
     struct kvs_case c = case_of(llm, 1, KVS_SPLIT_NONE);
     struct kvs_graph *g = graph_of(&c);
     assert_int_equal(g->stages.n, 42);
-    assert_true(g->has_shared_cells);
     unsigned n_owners = 0;
     for (uint32_t s = 0; s < 42; s++) {
         const struct kvs_stage *stage = &g->stages.items[s];

@@ -102,7 +102,8 @@ static inline struct kvs_table *study_table_load(const char *path)
     return table;
 }
 
-static inline const char *study_cell(const struct kvs_table *table, size_t row, const char *column)
+static inline const char *study_cell(const struct kvs_table *table, size_t row,
+                                     const char *column)
 {
     const char *text = "";
     assert_int_equal(kvs_table_str(table, row, column, &text, NULL), KVS_OK);
@@ -134,8 +135,8 @@ static inline double study_mean_ts(const struct kvs_table *table, const char *bu
     return sum / (double)n;
 }
 
-static inline struct kvs_prediction study_predict(const struct kvs_case *c,
-                                                  const struct kvs_policy *policy, bool wants_edges)
+static inline struct kvs_prediction
+study_predict(const struct kvs_case *c, const struct kvs_policy *policy, bool wants_edges)
 {
     struct kvs_prediction p;
     struct kvs_error err;

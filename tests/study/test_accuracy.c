@@ -1,6 +1,6 @@
 /*
- * Predictions against measured rows. Machine files are fitted on ordered, resident and probe rows
- * alone (test_fits.c), so every pipelined row here is a prediction.
+ * Predictions against measured rows. Machine files are fitted on ordered, resident and probe
+ * rows alone (test_fits.c), so every pipelined row here is a prediction.
  */
 #include "tests/study/study_case.h"
 
@@ -20,7 +20,8 @@ static void report(const char *what, uint64_t depth, double predicted, double me
                   100.0 * (predicted / measured - 1.0));
 }
 
-static void pair_case(struct kvs_case *c, const struct study_machine *m, const struct kvs_llm *llm)
+static void pair_case(struct kvs_case *c, const struct study_machine *m,
+                      const struct kvs_llm *llm)
 {
     study_case_init(c, m, llm);
     c->placement.mode = KVS_SPLIT_TENSOR; /* shares NULL: even, as -ts 50,50 */
@@ -54,8 +55,8 @@ static void test_two_cards(void **state)
     kvs_llm_destroy(llm);
 }
 
-/* At 16,384 rows the second card's link bounds it; the breakdown is within 8% of the published one:
- * 12.16 ms in small copies and stores, 95.43 waiting, 111.78 in all. */
+/* At 16,384 rows the second card's link bounds it; the breakdown is within 8% of the published
+ * one: 12.16 ms in small copies and stores, 95.43 waiting, 111.78 in all. */
 static void test_breakdown(void **state)
 {
     (void)state;
@@ -94,8 +95,8 @@ static void test_breakdown(void **state)
     kvs_llm_destroy(llm);
 }
 
-/* One card, current build: ordered within 1%, pipelined within 2.5%. On an edge either answer may be
- * the one that was measured. */
+/* One card, current build: ordered within 1%, pipelined within 2.5%. On an edge either answer
+ * may be the one that was measured. */
 static void test_one_card(void **state)
 {
     (void)state;
@@ -146,8 +147,6 @@ static void test_one_card_resident(void **state)
     kvs_llm_destroy(llm);
 }
 
-/* ---- the ladder of an H200 -------------------------------------------------------------- */
-
 struct ladder_sum {
     double error;
     double worst;
@@ -194,8 +193,8 @@ static void ladder_cell(const struct kvs_table *table, size_t row, struct kvs_ca
     sum->worst = off > sum->worst ? off : sum->worst;
 }
 
-/* Mean 1%, worst 3% over ordered and every option of pipelined. Nothing in models/machine/h200.yaml
- * comes from this table. */
+/* Mean 1%, worst 3% over ordered and every option of pipelined. Nothing in
+ * models/machine/h200.yaml comes from this table. */
 static void test_ladder(void **state)
 {
     (void)state;
@@ -223,8 +222,6 @@ static void test_ladder(void **state)
     kvs_llm_destroy(llm);
 }
 
-/* ---- mechanisms ------------------------------------------------------------------------- */
-
 /* Largest fall of the pipelined gain between two neighbouring depths. */
 static double largest_step(struct kvs_case *c)
 {
@@ -240,8 +237,8 @@ static double largest_step(struct kvs_case *c)
     return step;
 }
 
-/* The published step (gain +56% at 16,384 rows, +20% at 32,768) is the sticky engine's: with fifo
- * arbitration, or a transfer stream per slot, the gain falls smoothly. */
+/* The published step (gain +56% at 16,384 rows, +20% at 32,768) is the sticky engine's: with
+ * fifo arbitration, or a transfer stream per slot, the gain falls smoothly. */
 static void test_context_step(void **state)
 {
     (void)state;
@@ -258,8 +255,9 @@ static void test_context_step(void **state)
     c.transport.streams = KVS_STREAMS_ONE;
     m.machine->devices[0].engines.arbitration = KVS_ARB_FIFO;
     double fifo = largest_step(&c);
-    print_message("largest fall of the gain over 2,048 rows: sticky %.3f, fifo %.3f, per slot %.3f\n",
-                  sticky, fifo, per_slot);
+    print_message(
+        "largest fall of the gain over 2,048 rows: sticky %.3f, fifo %.3f, per slot %.3f\n",
+        sticky, fifo, per_slot);
     assert_true(sticky > 0.20);
     assert_true(fifo < 0.06);
     assert_true(per_slot < 0.06);
@@ -292,9 +290,9 @@ static void test_bytes_in_flight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_cards),        cmocka_unit_test(test_breakdown),
-        cmocka_unit_test(test_one_card),         cmocka_unit_test(test_one_card_resident),
-        cmocka_unit_test(test_ladder),           cmocka_unit_test(test_context_step),
+        cmocka_unit_test(test_two_cards),       cmocka_unit_test(test_breakdown),
+        cmocka_unit_test(test_one_card),        cmocka_unit_test(test_one_card_resident),
+        cmocka_unit_test(test_ladder),          cmocka_unit_test(test_context_step),
         cmocka_unit_test(test_bytes_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * The fitted figures of the machine files, recomputed from the tables. Only ordered, resident and
- * probe rows are read here: the builds' pipelined rows play no part.
+ * The fitted figures of the machine files, recomputed from the tables. Only ordered, resident
+ * and probe rows are read here: the builds' pipelined rows play no part.
  */
 #include "tests/study/study_case.h"
 
@@ -13,7 +13,8 @@ static const uint64_t depths[] = {4096, 16384, 32768};
 
 static double windows_of(uint64_t depth)
 {
-    return (double)((depth + 1 + 255) / 256 * 256); /* rounded up to 256 rows, padding delivered */
+    return (double)((depth + 1 + 255) / 256 *
+                    256); /* rounded up to 256 rows, padding delivered */
 }
 
 /* ms per token over window rows, least squares, of the rows of a build and policy. */
@@ -53,28 +54,32 @@ static void test_one_card_rates(void **state)
     const struct kvs_device *d = &m.machine->devices[0];
     double resident_ms =
         fit_table("traces/published/rtx4070-resident.csv", "current", "resident").slope;
-    double ordered_ms = fit_table("traces/published/rtx4070-ab.csv", "current", "ordered").slope;
+    double ordered_ms =
+        fit_table("traces/published/rtx4070-ab.csv", "current", "ordered").slope;
     assert_near("attention, s a row", d->profiles[0].per_row.value, resident_ms * 1e-3, 0.002);
     assert_near("link, B/s", m.machine->links[d->link].rate[KVS_H2D].value,
                 row_bytes / ((ordered_ms - resident_ms) * 1e-3), 0.002);
     study_machine_free(&m);
 }
 
-/* rtx4070-rtx3060: each card takes half of every row; the host sends to one card after the other. */
+/* rtx4070-rtx3060: each card takes half of every row; the host sends to one card after the
+ * other. */
 static void test_two_card_rates(void **state)
 {
     (void)state;
     struct study_machine pair, single;
     study_machine_load(&pair, "rtx4070-rtx3060");
     study_machine_load(&single, "rtx4070");
-    const struct kvs_device *fast = &pair.machine->devices[0], *slow = &pair.machine->devices[1];
+    const struct kvs_device *fast = &pair.machine->devices[0],
+                            *slow = &pair.machine->devices[1];
     double ordered_s =
         fit_table("traces/published/x4-bound.csv", "current", "ordered").slope * 1e-3;
     double fast_Bps = kvs_path_rate_Bps(pair.machine, 0, KVS_H2D);
     assert_near("fast link as the single card's, B/s", fast_Bps,
                 kvs_path_rate_Bps(single.machine, 0, KVS_H2D), 1e-9);
     /* attention is bound by the cores (195 of 504 GB/s): FP32 29.15 against 12.74 TFLOP/s */
-    double attention_s = single.machine->devices[0].profiles[0].per_row.value / 2 * 29.15 / 12.74;
+    double attention_s =
+        single.machine->devices[0].profiles[0].per_row.value / 2 * 29.15 / 12.74;
     assert_near("attention of half the heads, s a row", slow->profiles[0].per_row.value,
                 attention_s, 0.002);
     double slow_Bps = row_bytes / 2 / (ordered_s - row_bytes / 2 / fast_Bps - attention_s);
