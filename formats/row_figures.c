@@ -12,6 +12,7 @@ struct figure_field {
     size_t offset; /* of the kvs_param */
     kvs_unit unit;
     bool is_major;
+    const char *zero; /* what 0 means, or NULL: nothing at all */
 };
 
 #define LINK(name, field, unit, major)                                                         \
@@ -39,8 +40,8 @@ struct figure_field {
 static const struct figure_field link_fields[] = {
     LINK("h2d", rate[KVS_H2D], KVS_UNIT_RATE, true),
     LINK("d2h", rate[KVS_D2H], KVS_UNIT_RATE, false),
-    LINK("opposite_h2d", opposite[KVS_H2D], KVS_UNIT_RATE, false),
-    LINK("opposite_d2h", opposite[KVS_D2H], KVS_UNIT_RATE, false),
+    LINK_0("opposite_h2d", opposite[KVS_H2D], KVS_UNIT_RATE, "no change"),
+    LINK_0("opposite_d2h", opposite[KVS_D2H], KVS_UNIT_RATE, "no change"),
     LINK("latency", latency, KVS_UNIT_TIME, false),
 };
 
@@ -87,15 +88,15 @@ static const struct figure_field host_fields[] = {
     HOST("host.store", store, KVS_UNIT_TIME, false),
     HOST("host.split_work", split_work, KVS_UNIT_TIME, false),
     HOST("host.queue_limit", queue_limit, KVS_UNIT_PLAIN, false),
-    HOST("host.memory_rate", memory_rate, KVS_UNIT_RATE, false),
-    HOST("host.pageable_rate", pageable_rate, KVS_UNIT_RATE, false),
+    HOST_0("host.memory_rate", memory_rate, KVS_UNIT_RATE, "no limit"),
+    HOST_0("host.pageable_rate", pageable_rate, KVS_UNIT_RATE, "half the link"),
     HOST("host.pageable_async_bytes", pageable_async_bytes, KVS_UNIT_BYTES, false),
 };
 
 static const struct figure_field collective_fields[] = {
     REDUCE("collective.latency", latency, KVS_UNIT_TIME, true),
     REDUCE("collective.trips", trips, KVS_UNIT_PLAIN, true),
-    REDUCE("collective.rate", rate, KVS_UNIT_RATE, false),
+    REDUCE_0("collective.rate", rate, KVS_UNIT_RATE, "no cost"),
 };
 
 /* prefix is "gpu0." or "". */

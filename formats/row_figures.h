@@ -13,6 +13,7 @@ struct kvs_figure {
     char name[112];                /* "gpu0.h2d", "host.sync", "gpu0.qwen3.8-27b.q8_0.fixed" */
     const struct kvs_param *param; /* borrowed from the machine */
     kvs_unit unit;
+    const char *zero; /* what 0 stands for where it is no amount, or NULL */
     bool is_major; /* usually decides a result: rates, compute, sampling */
 };
 

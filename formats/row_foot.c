@@ -108,26 +108,34 @@ static void foot_configuration(const struct kvs_experiment *e, const struct kvs_
     }
 }
 
+#define FOOT_MAX_RANGES 8 /* lines; csv and json have them all */
+
 /* How far the answer moves with the figures that nobody measured; a line per configuration. */
 static void foot_ranges(const struct kvs_row_context *context, const struct kvs_row *rows,
                         size_t n, struct kvs_text *out)
 {
-    size_t last = SIZE_MAX;
+    size_t last = SIZE_MAX, n_lines = 0;
     for (size_t i = 0; i < n; i++) {
+        bool is_new = rows[i].configuration != last;
         if (!isfinite(rows[i].lo_ts))
             continue;
-        if (last == SIZE_MAX)
+        last = rows[i].configuration;
+        n_lines += is_new;
+        if (n_lines == 1 && is_new)
             kvs_text_puts(out, "- figures that were not measured leave these ranges:");
-        if (rows[i].configuration != last) {
+        if (n_lines > FOOT_MAX_RANGES)
+            continue;
+        if (is_new) {
             kvs_text_puts(out, "\n  - ");
             foot_configuration(context->experiment, &rows[i], out);
         }
-        kvs_text_printf(out, "%s %s between %.2f and %.2f t/s",
-                        rows[i].configuration == last ? "," : ":", rows[i].arm_name,
-                        rows[i].lo_ts, rows[i].hi_ts);
-        last = rows[i].configuration;
+        kvs_text_printf(out, "%s %s between %.2f and %.2f t/s", is_new ? ":" : ",",
+                        rows[i].arm_name, rows[i].lo_ts, rows[i].hi_ts);
     }
-    if (last != SIZE_MAX)
+    if (n_lines > FOOT_MAX_RANGES)
+        kvs_text_printf(out, "\n  - ... and %zu more, in csv or json",
+                        n_lines - FOOT_MAX_RANGES);
+    if (n_lines > 0)
         kvs_text_puts(out, "\n");
 }
 
@@ -137,23 +145,70 @@ static bool foot_needs_patch(const struct kvs_arm *arm)
            arm->late != KVS_LATE_COPY;
 }
 
-/* Flags of row i, and the depths of all rows from i on that share its flags. */
-static void foot_flags_line(const struct kvs_row *rows, const uint64_t *hashes, size_t n,
-                            size_t i, struct kvs_text *out)
+/* Rows by the hash of their flags without depth, and room for their depths. */
+struct foot_flags {
+    const struct kvs_row *rows;
+    size_t n;
+    uint64_t *hashes; /* [n] */
+    uint64_t *depths; /* [n], scratch */
+};
+
+#define FOOT_MIN_RANGE 4 /* depths in equal steps that are written first-last+step */
+
+/* Depths from `at` on in equal steps upwards. */
+static size_t foot_equal_steps(const uint64_t *depths, size_t n, size_t at)
 {
-    const char *before = " -d ";
+    size_t end = at + 1;
+    while (end < n && depths[end] > depths[end - 1] &&
+           depths[end] - depths[end - 1] == depths[at + 1] - depths[at])
+        end++;
+    return end - at;
+}
+
+static void foot_depths(const uint64_t *depths, size_t n, struct kvs_text *out)
+{
+    for (size_t i = 0; i < n;) {
+        size_t n_steps = foot_equal_steps(depths, n, i);
+        kvs_text_printf(out, "%s%" PRIu64, i > 0 ? "," : " -d ", depths[i]);
+        if (n_steps >= FOOT_MIN_RANGE)
+            kvs_text_printf(out, "-%" PRIu64 "+%" PRIu64, depths[i + n_steps - 1],
+                            depths[i + 1] - depths[i]);
+        i += n_steps >= FOOT_MIN_RANGE ? n_steps : 1;
+    }
+}
+
+/* Flags of row i, and the depths of all rows from i on that share its flags. */
+static void foot_flags_line(const struct foot_flags *f, size_t i, struct kvs_text *out)
+{
+    size_t n_depths = 0;
     kvs_text_puts(out, "  - `");
-    kvs_row_print_flags(&rows[i], false, out);
-    for (size_t k = i; k < n; k++) {
-        bool is_seen = hashes[k] != hashes[i];
-        for (size_t j = i; j < k && !is_seen; j++)
-            is_seen = hashes[j] == hashes[i] && rows[j].n_depth == rows[k].n_depth;
+    kvs_row_print_flags(&f->rows[i], false, out);
+    for (size_t k = i; k < f->n; k++) {
+        bool is_seen = f->hashes[k] != f->hashes[i];
+        for (size_t j = 0; j < n_depths && !is_seen; j++)
+            is_seen = f->depths[j] == f->rows[k].n_depth;
+        if (!is_seen)
+            f->depths[n_depths++] = f->rows[k].n_depth;
+    }
+    foot_depths(f->depths, n_depths, out);
+    kvs_text_puts(out, "`\n");
+}
+
+/* The lines of rows with the cache on the host, whose flags are the fork's, or of the others. */
+static void foot_flags_lines(const struct foot_flags *f, bool is_host_kv, struct kvs_text *out)
+{
+    const char *title =
+        is_host_kv ? "- flags of the llama.cpp fork:\n" : "- llama.cpp flags:\n";
+    for (size_t i = 0; i < f->n; i++) {
+        bool is_seen = f->rows[i].is_host_kv != is_host_kv;
+        for (size_t j = 0; j < i && !is_seen; j++)
+            is_seen = f->hashes[j] == f->hashes[i];
         if (is_seen)
             continue;
-        kvs_text_printf(out, "%s%" PRIu64, before, rows[k].n_depth);
-        before = ",";
+        kvs_text_puts(out, title);
+        title = "";
+        foot_flags_line(f, i, out);
     }
-    kvs_text_puts(out, "`");
 }
 
 static void foot_flags(const struct kvs_row_context *context, const struct kvs_row *rows,
@@ -161,33 +216,25 @@ static void foot_flags(const struct kvs_row_context *context, const struct kvs_r
 {
     void *memory;
     bool needs_patch = false;
-    if (kvs_mem_alloc(n, sizeof(uint64_t), &memory, NULL) != KVS_OK) {
+    if (kvs_mem_alloc(2 * n, sizeof(uint64_t), &memory, NULL) != KVS_OK) {
         out->status = KVS_ENOMEM;
         return;
     }
-    uint64_t *hashes = memory;
+    struct foot_flags f = {rows, n, memory, (uint64_t *)memory + n};
     for (size_t i = 0; i < n; i++) {
         struct kvs_text text = {0};
         kvs_row_print_flags(&rows[i], false, &text);
-        hashes[i] = text.n > 0 ? kvs_hash(text.data, text.n, 0) : 0;
+        f.hashes[i] = text.n > 0 ? kvs_hash(text.data, text.n, 0) : 0;
         kvs_text_fini(&text);
     }
-    kvs_text_puts(out, "- llama.cpp flags:\n");
-    for (size_t i = 0; i < n; i++) {
-        bool is_seen = false;
-        for (size_t j = 0; j < i && !is_seen; j++)
-            is_seen = hashes[j] == hashes[i];
-        if (is_seen)
-            continue;
-        foot_flags_line(rows, hashes, n, i, out);
-        kvs_text_puts(out, "\n");
-    }
+    foot_flags_lines(&f, false, out);
+    foot_flags_lines(&f, true, out);
     for (size_t a = 0; a < context->experiment->arms.n; a++)
         needs_patch |= foot_needs_patch(&context->experiment->arms.items[a]);
     if (needs_patch)
         kvs_text_puts(out, "- per-slot, yield and late-kernel have no flag in llama.cpp: their "
                            "flags are those of plain pipelined\n");
-    kvs_mem_free(hashes);
+    kvs_mem_free(memory);
 }
 
 void kvs_row_notes_print(const struct kvs_row_notes *notes,

@@ -110,13 +110,10 @@ static void md_survey(struct md_layout *layout)
     }
 }
 
-/* Settings that vary, and depth when none does: a line needs a name. */
+/* Depth, and the settings that vary; the others stand above the table. */
 static bool md_shows(const struct kvs_experiment *experiment, unsigned setting)
 {
-    bool varies = false;
-    for (unsigned s = 0; s < KVS_SETTING_COUNT; s++)
-        varies |= experiment->values[s].n > 1;
-    return varies ? experiment->values[setting].n > 1 : setting == KVS_SETTING_DEPTH;
+    return setting == KVS_SETTING_DEPTH || experiment->values[setting].n > 1;
 }
 
 static void md_titles(struct md_table *t, const struct md_layout *layout)
@@ -233,6 +230,62 @@ static void md_line(struct md_table *t, struct md_layout *layout, const struct k
     md_busy(t, best->runner_up, best->runner_up_busy);
 }
 
+static void md_head_placement(struct kvs_text *out, const struct kvs_experiment *e,
+                              const struct kvs_row *row)
+{
+    bool has_shares = e->values[KVS_SETTING_TENSOR_SPLIT].n == 1;
+    if (row->c.machine->n_devices < 2)
+        return;
+    if (e->values[KVS_SETTING_SPLIT_MODE].n == 1)
+        kvs_text_printf(out, ", split %s%s%s", row->split_mode, has_shares ? " " : "",
+                        has_shares ? row->tensor_split : "");
+    else if (has_shares)
+        kvs_text_printf(out, ", shares %s", row->tensor_split);
+}
+
+static void md_head_workload(struct kvs_text *out, const struct kvs_experiment *e,
+                             const struct kvs_row *row)
+{
+    bool is_unified = row->is_unified && e->values[KVS_SETTING_UNIFIED].n == 1;
+    if (!row->is_pinned && e->values[KVS_SETTING_PINNED].n == 1)
+        kvs_text_puts(out, ", pageable");
+    if (row->n_parallel > 1 && e->values[KVS_SETTING_N_PARALLEL].n == 1)
+        kvs_text_printf(out, ", %" PRIu64 " sequences%s", row->n_parallel,
+                        is_unified ? " in one cache" : "");
+    else if (e->values[KVS_SETTING_N_PARALLEL].n > 1 && is_unified)
+        kvs_text_puts(out, ", one cache for all sequences");
+    if (e->values[KVS_SETTING_N_GEN].n == 1)
+        kvs_text_printf(out, ", %" PRIu64 " token%s", row->n_gen, row->n_gen == 1 ? "" : "s");
+}
+
+/* Settings that few change: said when they are not what they are by themselves. */
+static void md_head_rare(struct kvs_text *out, const struct kvs_experiment *e,
+                         const struct kvs_row *row)
+{
+    static const struct {
+        kvs_setting setting;
+        uint64_t usual;
+    } rare[] = {{KVS_SETTING_HEAD_SPLIT, 0},    {KVS_SETTING_N_ROWS, 1},
+                {KVS_SETTING_N_CTX, 0},         {KVS_SETTING_KV_GPU_LAYERS, 0},
+                {KVS_SETTING_ARBITRATION, 0},   {KVS_SETTING_FROZEN, 0},
+                {KVS_SETTING_WINDOW_ROWS, 0}};
+    for (size_t i = 0; i < KVS_COUNT_OF(rare); i++) {
+        kvs_setting setting = rare[i].setting;
+        if (e->values[setting].n != 1 || row->values[setting] == rare[i].usual)
+            continue;
+        kvs_text_printf(out, ", %s ", kvs_setting_key(setting));
+        kvs_experiment_print_value(e, setting, row->values[setting], out);
+    }
+}
+
+static bool md_has_ring(const struct kvs_experiment *e)
+{
+    bool has_ring = false;
+    for (size_t a = 0; a < e->arms.n; a++)
+        has_ring |= e->arms.items[a].lookahead > 0;
+    return has_ring;
+}
+
 /* "rtx4070, qwen3.8-27b UD-IQ2_M, K q8_0, V q8_0, ...": what does not vary. */
 static void md_head(struct kvs_text *out, const struct md_layout *layout)
 {
@@ -243,21 +296,19 @@ static void md_head(struct kvs_text *out, const struct md_layout *layout)
         kvs_text_printf(out, "%s: %s\n", e->name, e->question != NULL ? e->question : "");
     kvs_text_printf(out, "%s, %s%s%s", row->machine, row->model,
                     row->weights[0] != '\0' ? " " : "", row->weights);
-    if (e->values[KVS_SETTING_TYPE_K].n == 1 && e->values[KVS_SETTING_TYPE_V].n == 1)
-        kvs_text_printf(out, ", K %s, V %s", row->type_k, row->type_v);
-    if (context->machine->n_devices > 1 && e->values[KVS_SETTING_SPLIT_MODE].n == 1)
-        kvs_text_printf(out, ", split %s%s%s", row->split_mode,
-                        e->values[KVS_SETTING_TENSOR_SPLIT].n == 1 ? " " : "",
-                        e->values[KVS_SETTING_TENSOR_SPLIT].n == 1 ? row->tensor_split : "");
-    if (!row->is_pinned && e->values[KVS_SETTING_PINNED].n == 1)
-        kvs_text_puts(out, ", pageable");
-    if (row->n_parallel > 1 && e->values[KVS_SETTING_N_PARALLEL].n == 1)
-        kvs_text_printf(out, ", %" PRIu64 " sequences%s", row->n_parallel,
-                        row->is_unified ? " in one cache" : "");
-    if (e->values[KVS_SETTING_N_GEN].n == 1)
-        kvs_text_printf(out, ", %" PRIu64 " tokens", row->n_gen);
-    if (e->values[KVS_SETTING_KVPB].n == 1 && row->kvpb_mib > 0)
-        kvs_text_printf(out, ", ring budget %.5g MiB", row->kvpb_mib);
+    if (e->values[KVS_SETTING_TYPE_K].n == 1)
+        kvs_text_printf(out, ", K %s", row->type_k);
+    if (e->values[KVS_SETTING_TYPE_V].n == 1)
+        kvs_text_printf(out, ", V %s", row->type_v);
+    md_head_placement(out, e, row);
+    md_head_workload(out, e, row);
+    if (e->values[KVS_SETTING_KVPB].n == 1 && md_has_ring(e)) {
+        if (row->kvpb_mib > 0)
+            kvs_text_printf(out, ", ring budget %.5g MiB", row->kvpb_mib);
+        else
+            kvs_text_puts(out, ", no ring budget");
+    }
+    md_head_rare(out, e, row);
     kvs_text_puts(out, "\n\n");
 }
 

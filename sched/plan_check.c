@@ -129,7 +129,8 @@ static kvs_status check_leap_range(struct check *c, const struct kvs_range *rang
     struct kvs_area area;
     if (check_leap_union(range, first, last, period, &area))
         return kvs_content_write(&c->content, &area, NULL, err);
-    if ((last - first) / period > KVS_CONTENT_MAX_ROWS)
+    uint64_t n_rows = kvs_area_at(range, first).rows;
+    if ((last - first) / period * n_rows > KVS_CONTENT_MAX_ROWS)
         return kvs_plan_fault(c->plan, c->content.now, err,
                               "writes %s in pieces over %" PRIu32
                               " tokens: divide the segment to have it checked",

@@ -27,7 +27,7 @@ static void compute_schedule(struct sim *sim, uint32_t queue)
 {
     const struct sim_queue *q = &sim->queues[queue];
     kvs_time end = sim->now_ps + sim_ps_up(q->left_ps * (q->is_early ? 1.0 : q->stretch));
-    sim_set_event(sim, queue, end > q->floor_ps ? end : q->floor_ps);
+    kvs_event_tree_set(&sim->events, queue, end > q->floor_ps ? end : q->floor_ps);
 }
 
 static void compute_progress(struct sim *sim, struct sim_queue *q)
@@ -129,7 +129,7 @@ void sim_member_next_trip(struct sim *sim, uint32_t queue)
         piece += q->op->work_ps % sim->n_trips;
     q->trips_left--;
     q->head = q->trips_left > 0 ? SIM_HEAD_TRIP : SIM_HEAD_RUNNING;
-    sim_set_event(sim, queue, sim->now_ps + member_trip_delay_ps(sim, q) + piece);
+    kvs_event_tree_set(&sim->events, queue, sim->now_ps + member_trip_delay_ps(sim, q) + piece);
 }
 
 /* The last member to arrive leads: it carries the event, the others end with it. */

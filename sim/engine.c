@@ -107,12 +107,12 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
         sim->flows[engine->flow].left_bytes = q->bytes;
         sim->flows[engine->flow].share.limit_Bps = (double)KVS_PS_PER_S / q->op->ps_per_byte;
         q->head = SIM_HEAD_OVERHEAD;
-        sim_set_event(sim, queue, sim->now_ps + overhead);
+        kvs_event_tree_set(&sim->events, queue, sim->now_ps + overhead);
         return;
     }
     q->head = SIM_HEAD_RUNNING;
-    sim_set_event(sim, queue,
-                  sim->now_ps + overhead + sim_ps_up(q->bytes * q->op->ps_per_byte));
+    kvs_event_tree_set(&sim->events, queue,
+                       sim->now_ps + overhead + sim_ps_up(q->bytes * q->op->ps_per_byte));
     sim_engine_set_pace(sim, engine, q->op->ps_per_byte);
 }
 

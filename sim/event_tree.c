@@ -13,37 +13,32 @@ kvs_status kvs_event_tree_init(struct kvs_event_tree *tree, uint32_t n_sources,
     while (n < n_sources)
         n *= 2;
     void *memory;
-    KVS_TRY(kvs_mem_alloc(2 * (size_t)n, sizeof *tree->time_ps, &memory, err));
-    tree->time_ps = memory;
-    KVS_TRY(kvs_mem_alloc(2 * (size_t)n, sizeof *tree->source, &memory, err));
-    tree->source = memory;
+    KVS_TRY(kvs_mem_alloc(2 * (size_t)n, sizeof *tree->nodes, &memory, err));
+    tree->nodes = memory;
     KVS_TRY(kvs_mem_alloc(n, sizeof *tree->sequence, &memory, err));
     tree->sequence = memory;
     tree->n_leaves = n;
     for (uint32_t i = 0; i < n; i++)
-        tree->source[n + i] = i;
+        tree->nodes[n + i] = (struct kvs_event){KVS_NEVER, i};
     for (uint32_t i = n - 1; i >= 1; i--)
-        tree->source[i] = tree->source[2 * i];
-    for (uint32_t i = 0; i < 2 * n; i++)
-        tree->time_ps[i] = KVS_NEVER;
+        tree->nodes[i] = tree->nodes[2 * i];
     return KVS_OK;
 }
 
 void kvs_event_tree_fini(struct kvs_event_tree *tree)
 {
-    kvs_mem_free(tree->time_ps);
-    kvs_mem_free(tree->source);
+    kvs_mem_free(tree->nodes);
     kvs_mem_free(tree->sequence);
 }
 
 uint32_t kvs_event_tree_first_next(const struct kvs_event_tree *tree)
 {
-    kvs_time earliest = tree->time_ps[1];
-    uint32_t first = tree->source[1];
+    kvs_time earliest = tree->nodes[1].time_ps;
+    uint32_t first = (uint32_t)tree->nodes[1].source;
     uint32_t node = 1;
     /* depth first over the nodes whose time is the earliest one */
     for (;;) {
-        if (tree->time_ps[node] == earliest) {
+        if (tree->nodes[node].time_ps == earliest) {
             if (node < tree->n_leaves) {
                 node *= 2;
                 continue;

@@ -31,31 +31,34 @@ static kvs_status sim_end(const struct sim *sim)
                          kvs_tag_name((kvs_tag)op->tag));
 }
 
-/* Everything that ends at the earliest time there is, first come first. */
+/* Several queues have an event at this time: first come first. One event may still move
+ * another. */
+static void sim_fire_tied(struct sim *sim, kvs_time event)
+{
+    while (kvs_event_tree_next_time(&sim->events) == event) {
+        uint32_t queue = kvs_event_tree_first_next(&sim->events);
+        kvs_event_tree_clear(&sim->events, queue);
+        sim_queue_event(sim, queue);
+    }
+}
+
+/* Everything that ends at the earliest time there is. */
 static void sim_fire(struct sim *sim)
 {
     kvs_time event = kvs_event_tree_next_time(&sim->events);
     uint32_t queue = kvs_event_tree_any_next(&sim->events);
     sim->now_ps = event;
-    if (KVS_LIKELY(!kvs_event_tree_has_tie(&sim->events, queue))) {
-        sim->firing =
-            queue; /* sim_settle may replace the event; otherwise it is cleared then */
+    kvs_event_tree_clear(&sim->events, queue);
+    if (KVS_LIKELY(kvs_event_tree_next_time(&sim->events) != event)) {
         sim_queue_event(sim, queue);
         return;
     }
-    do {
-        queue = kvs_event_tree_first_next(&sim->events);
-        sim->firing = queue;
-        sim_queue_event(sim, queue);
-        if (sim->firing != SIM_NONE)
-            kvs_event_tree_set(&sim->events, queue, KVS_NEVER);
-        sim->firing = SIM_NONE;
-    } while (kvs_event_tree_next_time(&sim->events) == event);
+    kvs_event_tree_replay(&sim->events, queue, event);
+    sim_fire_tied(sim, event);
 }
 
 static kvs_status sim_loop(struct sim *sim)
 {
-    sim->firing = SIM_NONE;
     sim_host_start(sim);
     while (sim->status == KVS_OK) {
         kvs_time event = kvs_event_tree_next_time(&sim->events);
@@ -67,10 +70,6 @@ static kvs_status sim_loop(struct sim *sim)
             return sim_end(sim);
         if (sim->n_dirty_queues + sim->n_dirty_engines > 0)
             sim_settle(sim);
-        if (sim->firing != SIM_NONE) {
-            kvs_event_tree_set(&sim->events, sim->firing, KVS_NEVER);
-            sim->firing = SIM_NONE;
-        }
     }
     return sim->status;
 }

@@ -240,10 +240,10 @@ static void flow_set_first(struct sim *sim, uint32_t domain, const struct flow_f
 {
     uint32_t *event = &sim->domains[domain].event;
     if (*event != first->queue && *event != SIM_NONE)
-        sim_set_event(sim, *event, KVS_NEVER);
+        kvs_event_tree_clear(&sim->events, *event);
     *event = first->queue;
     if (first->queue != SIM_NONE)
-        sim_set_event(sim, first->queue, first->end_ps);
+        kvs_event_tree_set(&sim->events, first->queue, first->end_ps);
 }
 
 static void flow_take_rate(struct sim *sim, struct sim_flow *flow, double rate_Bps,

@@ -99,7 +99,7 @@ static void queue_look(struct sim *sim, uint32_t queue)
             queue_account_ring_wait(sim, q);
         if (q->ready_ps > sim->now_ps) {
             q->head = SIM_HEAD_DELAYED;
-            sim_set_event(sim, queue, q->ready_ps);
+            kvs_event_tree_set(&sim->events, queue, q->ready_ps);
             return;
         }
     }

@@ -213,7 +213,6 @@ struct sim {
 
     kvs_time now_ps;
     struct kvs_event_tree events; /* one source per queue */
-    uint32_t firing;              /* queue whose event is being handled, SIM_NONE */
     uint32_t n_queues;
     struct sim_queue *queues; /* [0] is the host and unused */
     uint32_t n_devices;
@@ -320,12 +319,6 @@ kvs_status sim_repeat_create(struct sim *sim);
 void sim_repeat_destroy(struct sim *sim);
 void sim_repeat_token(struct sim *sim);
 
-static inline void sim_set_event(struct sim *sim, uint32_t queue, kvs_time time_ps)
-{
-    if (queue == sim->firing)
-        sim->firing = SIM_NONE; /* its fired event is replaced: no need to clear it */
-    kvs_event_tree_set(&sim->events, queue, time_ps);
-}
 static inline kvs_time sim_head_issue_ps(const struct sim_queue *q)
 {
     return q->issue_ps[q->n_done & q->issue_mask];
@@ -374,7 +367,7 @@ static inline void sim_run_until(struct sim *sim, uint32_t queue, kvs_time end_p
 {
     sim->queues[queue].head = SIM_HEAD_RUNNING;
     sim->queues[queue].start_ps = sim->now_ps;
-    sim_set_event(sim, queue, end_ps);
+    kvs_event_tree_set(&sim->events, queue, end_ps);
 }
 
 #endif
