@@ -47,6 +47,7 @@ void kvs_yaml_destroy(struct kvs_yaml *doc); /* NULL is fine */
 
 const struct kvs_yaml_node *kvs_yaml_root(const struct kvs_yaml *doc); /* never NULL */
 kvs_yaml_kind kvs_yaml_node_kind(const struct kvs_yaml_node *node);
+unsigned kvs_yaml_line(const struct kvs_yaml_node *node); /* of the value, from 1 */
 size_t kvs_yaml_len(const struct kvs_yaml_node *node); /* items of a seq, pairs of a map, 0 */
 const struct kvs_yaml_node *kvs_yaml_item(const struct kvs_yaml_node *seq, size_t i);
 /* Key i of a map, in file order, with its value; for maps whose keys are data. Marks it as

@@ -19,6 +19,11 @@ kvs_yaml_kind kvs_yaml_node_kind(const struct kvs_yaml_node *node)
     return node->kind;
 }
 
+unsigned kvs_yaml_line(const struct kvs_yaml_node *node)
+{
+    return node->line;
+}
+
 size_t kvs_yaml_len(const struct kvs_yaml_node *node)
 {
     return node->n;

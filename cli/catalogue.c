@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/yaml.h"
@@ -61,13 +62,29 @@ static kvs_status catalogue_path(struct kvs_catalogue *catalogue, const char *ki
     return catalogue_own(catalogue, path.data, err);
 }
 
+kvs_status kvs_catalogue_read_file(const char *path, size_t max_bytes, char **out_data,
+                                   size_t *out_n, struct kvs_error *err)
+{
+    struct kvs_text inside = {0};
+    size_t n = strlen(path);
+    kvs_status status = kvs_file_read(path, max_bytes, out_data, out_n, err);
+    if (status == KVS_OK)
+        return KVS_OK;
+    kvs_text_printf(&inside, "%s%sexperiment.yaml", path,
+                    n > 0 && path[n - 1] == '/' ? "" : "/");
+    if (inside.status == KVS_OK && access(inside.data, R_OK) == 0)
+        kvs_error_hint(err, "the experiment in it is %s", inside.data);
+    kvs_text_fini(&inside);
+    return status;
+}
+
 static kvs_status catalogue_read(struct kvs_catalogue *catalogue, const char *kind,
                                  const char *name, const char *path,
                                  struct kvs_catalogue_entry *out, struct kvs_error *err)
 {
     char *data;
     size_t n;
-    KVS_TRY(kvs_file_read(path, KVS_YAML_MAX_BYTES, &data, &n, err));
+    KVS_TRY(kvs_catalogue_read_file(path, KVS_YAML_MAX_BYTES, &data, &n, err));
     KVS_TRY(catalogue_own(catalogue, data, err));
     *out = (struct kvs_catalogue_entry){kind, name, path, data, n};
     return KVS_OK;
@@ -127,6 +144,36 @@ kvs_status kvs_catalogue_find(struct kvs_catalogue *catalogue, const char *kind,
     if (catalogue_embedded(kind, name, out))
         return KVS_OK;
     return catalogue_unknown(catalogue, kind, name, err);
+}
+
+kvs_status kvs_catalogue_find_any(struct kvs_catalogue *catalogue, const char *name,
+                                  struct kvs_catalogue_entry *out, struct kvs_error *err)
+{
+    static const char *const kinds[] = {"machine", "llm", "experiment", "gpu"};
+    struct kvs_catalogue_names names = {0};
+    kvs_status status = KVS_OK;
+    if (catalogue_is_path(name))
+        return catalogue_read(catalogue, "", name, name, out, err);
+    for (size_t i = 0; i < KVS_COUNT_OF(kinds); i++) {
+        status = kvs_catalogue_find(catalogue, kinds[i], name, out, NULL);
+        if (status != KVS_ENOTFOUND)
+            return status == KVS_OK ? KVS_OK
+                                    : kvs_catalogue_find(catalogue, kinds[i], name, out, err);
+    }
+    status = KVS_OK;
+    for (size_t i = 0; i < KVS_COUNT_OF(kinds) && status == KVS_OK; i++)
+        status = kvs_catalogue_list(catalogue, kinds[i], &names, err);
+    const char *nearest = kvs_nearest(name, names.items, names.n);
+    if (status == KVS_OK) {
+        status = kvs_error_at(err, KVS_ENOTFOUND, name, 0, 0,
+                              "no such file, and nothing in the catalogue has this name");
+        kvs_error_hint(err,
+                       nearest != NULL ? "did you mean %s? kvsim list shows all names"
+                                       : "kvsim list shows all names%s",
+                       nearest != NULL ? nearest : "");
+    }
+    KVS_ARRAY_FREE(&names);
+    return status;
 }
 
 const char *kvs_catalogue_gpu(void *context, const char *name, size_t *out_n,

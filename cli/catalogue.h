@@ -44,6 +44,18 @@ kvs_status kvs_catalogue_find(struct kvs_catalogue *catalogue, const char *kind,
                               const char *name, struct kvs_catalogue_entry *out,
                               struct kvs_error *err) KVS_MUST_USE;
 
+/* kvs_file_read with a hint when path is a folder that holds an experiment. */
+kvs_status kvs_catalogue_read_file(const char *path, size_t max_bytes, char **out_data,
+                                   size_t *out_n, struct kvs_error *err) KVS_MUST_USE;
+
+/*
+ * The entry of this name of any kind: machine, model, experiment, then card. Errors:
+ * KVS_ENOTFOUND with the nearest of all names.
+ */
+kvs_status kvs_catalogue_find_any(struct kvs_catalogue *catalogue, const char *name,
+                                  struct kvs_catalogue_entry *out,
+                                  struct kvs_error *err) KVS_MUST_USE;
+
 /* A kvs_gpu_lookup; context is the catalogue. */
 const char *kvs_catalogue_gpu(void *context, const char *name, size_t *out_n,
                               const char **out_nearest);

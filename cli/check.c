@@ -10,16 +10,15 @@
 
 static const struct kvs_option_group *const groups[] = {&kvs_catalogue_group,
                                                         &kvs_common_group};
-static const char *const examples[] = {"kvsim check ./my-box.yaml",
-                                       "kvsim check models/llm/qwen3-8b.yaml",
+static const char *const examples[] = {"kvsim check ./my-box.yaml", "kvsim check qwen3-8b",
                                        "kvsim plan -d 4096 -kvpd 1 | kvsim check -", NULL};
 static const struct kvs_options_spec spec = {
     .program = "kvsim check",
     .summary =
         "Reads machine, card, model, experiment or plan files and prints what they mean, "
         "with units\nand origins. A plan is proved: no byte read before it is there or "
-        "overwritten while read.",
-    .operands = "FILE...",
+        "overwritten while read.\nA NAME is looked up in the catalogue.",
+    .operands = "FILE|NAME...",
     .min_operands = 1,
     .max_operands = 1024,
     .groups = groups,
@@ -167,10 +166,25 @@ static kvs_status check_yaml(struct check *c, struct kvs_error *err)
     return kinds[kind].check(c, err);
 }
 
+/* A name of the catalogue, where there is no such file. */
+static kvs_status check_name(struct check *c, const char *name, struct kvs_error *err)
+{
+    struct kvs_catalogue_entry entry;
+    KVS_TRY(kvs_catalogue_find_any(&c->catalogue, name, &entry, err));
+    c->name = entry.path;
+    c->data = entry.data;
+    c->n = entry.n;
+    return check_yaml(c, err);
+}
+
 static kvs_status check_file(struct check *c, const char *path, struct kvs_error *err)
 {
     char *data;
-    KVS_TRY(kvs_file_read(path, KVS_PLAN_LINES_MAX_BYTES, &data, &c->n, err));
+    kvs_status found =
+        kvs_catalogue_read_file(path, KVS_PLAN_LINES_MAX_BYTES, &data, &c->n, err);
+    if (found == KVS_ENOTFOUND)
+        return check_name(c, path, err);
+    KVS_TRY(found);
     c->name = strcmp(path, "-") == 0 ? "stdin" : path;
     c->data = data;
     size_t blank = strspn(data, " \t\r\n");

@@ -8,12 +8,19 @@
 #include "formats/row_figures.h"
 #include "models/kv.h"
 
+static const char *print_s(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_figure(const struct kvs_figure *figure, struct kvs_text *out)
 {
     const struct kvs_param *p = figure->param;
     char value[KVS_UNITS_BUF], lo[KVS_UNITS_BUF], hi[KVS_UNITS_BUF];
+    bool is_none = p->value == 0.0 && figure->zero != NULL;
     kvs_text_printf(out, "  %-36s %14s  %s", figure->name,
-                    kvs_figure_format(p->value, figure->unit, value, sizeof value),
+                    is_none ? figure->zero
+                            : kvs_figure_format(p->value, figure->unit, value, sizeof value),
                     kvs_origin_name(p->origin));
     if (p->lo < p->hi)
         kvs_text_printf(out, ", %s to %s",
@@ -51,7 +58,7 @@ static void print_device(const struct kvs_machine *machine, const struct kvs_dev
     kvs_text_printf(out, "device %s: %s, on link %s, %u copy engine%s served %s%s\n",
                     device->name, device->gpu[0] != '\0' ? device->gpu : "card without a name",
                     machine->links[device->link].name, (unsigned)device->engines.n_engines,
-                    device->engines.n_engines == 1 ? "" : "s",
+                    print_s(device->engines.n_engines),
                     device->engines.arbitration == KVS_ARB_STICKY ? "stream by stream (sticky)"
                                                                   : "first come first served",
                     device->is_memory_known ? "" : ", memory not known: not checked");
@@ -98,8 +105,7 @@ kvs_status kvs_check_print_card(const struct kvs_machine *machine, struct kvs_te
     const struct kvs_device *device = &machine->devices[0];
     kvs_status status = kvs_figures_add_device(&figures, machine, 0, err);
     kvs_text_printf(out, "gpu %s: %u copy engine%s\n", device->gpu,
-                    (unsigned)device->engines.n_engines,
-                    device->engines.n_engines == 1 ? "" : "s");
+                    (unsigned)device->engines.n_engines, print_s(device->engines.n_engines));
     for (size_t i = 0; i < figures.n && status == KVS_OK; i++) {
         const void *param = figures.items[i].param;
         bool is_of_card = (const char *)param >= (const char *)device &&
@@ -192,8 +198,9 @@ void kvs_check_print_experiment(const struct kvs_experiment *experiment,
         kvs_text_printf(out, "%s%s", a > 0 ? ", " : " ", experiment->arms.items[a].name);
     if (experiment->measured != NULL)
         kvs_text_printf(out, "\n  %-14s %s", "measured", experiment->measured);
-    kvs_text_printf(out, "\n  %-14s %zu configurations x %zu arms\n", "runs", n_configurations,
-                    experiment->arms.n);
+    kvs_text_printf(out, "\n  %-14s %zu configuration%s x %zu arm%s\n", "runs",
+                    n_configurations, print_s(n_configurations), experiment->arms.n,
+                    print_s(experiment->arms.n));
 }
 
 void kvs_check_print_plan(const struct kvs_plan *plan,
@@ -203,18 +210,22 @@ void kvs_check_print_plan(const struct kvs_plan *plan,
     size_t n_ops = 0;
     for (size_t s = 0; s < plan->segments.n; s++)
         n_ops += plan->segments.items[s].ops.n;
+    uint32_t n_tokens = kvs_plan_n_tokens(plan);
     kvs_text_printf(out,
-                    "plan %s: %u devices, %zu queues, %zu buffers, %u tokens in %zu segments, "
-                    "%zu operations\n",
-                    plan->policy, (unsigned)plan->n_devices, plan->queues.n, plan->buffers.n,
-                    (unsigned)kvs_plan_n_tokens(plan), plan->segments.n, n_ops);
+                    "plan %s: %u device%s, %zu queue%s, %zu buffer%s, %u token%s in %zu "
+                    "segment%s, %zu operation%s\n",
+                    plan->policy, (unsigned)plan->n_devices, print_s(plan->n_devices),
+                    plan->queues.n, print_s(plan->queues.n), plan->buffers.n,
+                    print_s(plan->buffers.n), (unsigned)n_tokens, print_s(n_tokens),
+                    plan->segments.n, print_s(plan->segments.n), n_ops, print_s(n_ops));
     for (size_t r = 0; r < plan->rings.n; r++)
         kvs_text_printf(out, "  ring of device %u: %u slots of %s\n",
                         (unsigned)plan->rings.items[r].device,
                         (unsigned)plan->rings.items[r].n_slots,
                         kvs_format_bytes(plan->rings.items[r].slot_bytes, buf, sizeof buf));
     kvs_text_printf(out,
-                    "  proved over %u tokens: %" PRIu64 " operations, %" PRIu64
+                    "  proved over %u token%s: %" PRIu64 " operations, %" PRIu64
                     " accesses, every byte in time and none overwritten while read\n",
-                    (unsigned)report->n_tokens, report->n_ops, report->n_accesses);
+                    (unsigned)report->n_tokens, print_s(report->n_tokens), report->n_ops,
+                    report->n_accesses);
 }

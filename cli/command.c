@@ -142,8 +142,10 @@ static kvs_status command_check_catalogue(const struct kvs_options *options,
 bool kvs_command_parse(const struct kvs_options_spec *spec, int argc, const char *const *argv,
                        struct kvs_options **out, int *out_exit)
 {
+    static const char *const help_argv[] = {"--help"};
     struct kvs_error err = {0};
-    kvs_status status = kvs_options_parse(spec, argc, argv, out, &err);
+    bool asks_help = argc == 1 && strcmp(argv[0], "help") == 0;
+    kvs_status status = kvs_options_parse(spec, argc, asks_help ? help_argv : argv, out, &err);
     if (status != KVS_OK) {
         *out_exit = kvs_fail(status, NULL, &err);
         return false;

@@ -55,7 +55,7 @@ kvs_status kvs_print(struct kvs_text *text, FILE *out, struct kvs_error *err) KV
 
 /*
  * Parses the arguments of a command. true: go on, *out is set. false: *out_exit is the exit
- * code, and what there was to say (help, an error) has been said.
+ * code, and what there was to say (help, an error) has been said. `help` alone is --help.
  */
 bool kvs_command_parse(const struct kvs_options_spec *spec, int argc, const char *const *argv,
                        struct kvs_options **out, int *out_exit);

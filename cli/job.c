@@ -15,6 +15,7 @@ static kvs_status job_experiment(struct kvs_job *s, struct kvs_catalogue *catalo
     KVS_TRY(kvs_catalogue_find(catalogue, "experiment", name, &entry, err));
     KVS_TRY(kvs_experiment_parse(entry.path, entry.data, entry.n, diags, &s->experiment, err));
     s->experiment_hash = kvs_hash(entry.data, entry.n, 0);
+    s->place = entry.path;
     if (entry.path == name)
         (void)snprintf(s->file, sizeof s->file, "%s", name);
     return KVS_OK;
@@ -55,6 +56,20 @@ static kvs_status job_model(struct kvs_job *s, struct kvs_catalogue *catalogue,
     return kvs_llm_parse(entry.path, entry.data, entry.n, diags, &s->llm, err);
 }
 
+/* Shares that do not fit the machine stand in the experiment or in a flag. */
+static kvs_status job_complete(struct kvs_job *s, const struct kvs_options *options,
+                               struct kvs_error *err)
+{
+    kvs_status status = kvs_experiment_complete(&s->experiment, s->machine->n_devices, err);
+    if (status == KVS_OK || err == NULL || err->file[0] != '\0')
+        return status;
+    if (err->line > 0)
+        (void)snprintf(err->file, sizeof err->file, "%s", s->place);
+    else if (kvs_options_is_given(options, "tensor-split"))
+        (void)snprintf(err->file, sizeof err->file, "-ts");
+    return status;
+}
+
 kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
                         const char *experiment, const struct kvs_options *options,
                         struct kvs_diags *diags, struct kvs_error *err)
@@ -71,7 +86,7 @@ kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
     job->seed = kvs_options_u64(options, "seed");
     KVS_TRY(job_machine(job, catalogue, diags, err));
     KVS_TRY(job_model(job, catalogue, diags, err));
-    KVS_TRY(kvs_experiment_complete(&job->experiment, job->machine->n_devices, err));
+    KVS_TRY(job_complete(job, options, err));
     return kvs_product_create(&job->experiment, job->machine, job->llm, &job->product, err);
 }
 

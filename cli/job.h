@@ -18,7 +18,8 @@
 /* Zero-initialise; release with kvs_job_fini. */
 struct kvs_job {
     struct kvs_experiment experiment;
-    char file[256]; /* of the experiment when read from a file, else "" */
+    char file[256];    /* of the experiment when read from a file, else "" */
+    const char *place; /* of the experiment, for messages; borrowed from the catalogue */
     uint64_t experiment_hash, machine_hash, model_hash; /* XXH3 of the files' bytes */
     struct kvs_machine *machine;                        /* owned */
     struct kvs_llm *llm;                                /* owned */
@@ -63,6 +64,7 @@ struct kvs_job_run {
     const struct kvs_plan *given;  /* NULL, or a plan that takes the place of the policy's */
     bool is_named_by_plan; /* the plan's policy is none of ours: rows carry its name alone */
     bool is_foreign;  /* the plan was not made for this: no bound, no measured rows beside it */
+    char said[200];   /* the last reason given why a configuration could not run: said once */
     kvs_status worst; /* out: of configurations that could not run while others could */
 };
 

@@ -156,9 +156,10 @@ static kvs_status run_judge(struct kvs_job_run *run, struct kvs_row *row, kvs_st
     if (run->worst == KVS_OK)
         run->worst = status;
     (void)snprintf(row->error, sizeof row->error, "%.190s", err->text);
-    if (run->console != NULL)
+    if (run->console != NULL && strcmp(run->said, row->error) != 0)
         kvs_console_warn(run->console, "%s at depth %llu has no prediction: %s", row->arm_name,
                          (unsigned long long)row->n_depth, err->text);
+    (void)snprintf(run->said, sizeof run->said, "%s", row->error);
     return KVS_OK;
 }
 

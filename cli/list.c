@@ -56,6 +56,8 @@ static void list_model(const struct kvs_catalogue_entry *entry, struct kvs_text 
             (unsigned long long)kvs_kv_growing_bytes_per_token(llm, KVS_KV_Q8_0, KVS_KV_Q8_0));
         if (strcmp(llm->evidence, "recalled") == 0)
             kvs_text_puts(out, "; shape from memory");
+        if (strcmp(llm->evidence, "synthetic") == 0)
+            kvs_text_puts(out, "; synthetic, not a language model");
         kvs_llm_destroy(llm);
     } else {
         kvs_text_puts(out, "has errors, see kvsim check");

@@ -88,7 +88,11 @@ static kvs_status options_unknown(const struct kvs_options *o, const char *flag,
         }
     }
     const char *nearest = kvs_nearest(flag, (const char *const *)known.items, known.n);
-    if (nearest != NULL)
+    size_t n = strcspn(flag, "0123456789");
+    if (flag[n] != '\0' && options_find(o, flag, n) != NULL)
+        status = kvs_error_at(err, KVS_EINVAL, flag, 0, 0,
+                              "unknown flag; did you mean %.*s %s?", (int)n, flag, flag + n);
+    else if (nearest != NULL)
         status = kvs_error_at(err, KVS_EINVAL, flag, 0, 0, "unknown flag; did you mean %s?",
                               nearest);
     else

@@ -47,6 +47,9 @@ static kvs_status value_choice(const struct kvs_option *option, const char *flag
             used += (size_t)k;
     }
     const char *nearest = kvs_nearest(text, option->choices, n);
+    for (size_t i = 0; i < n && nearest == NULL; i++)
+        if (strncmp(option->choices[i], text, strlen(text)) == 0)
+            nearest = option->choices[i];
     if (nearest == NULL)
         return kvs_error_at(err, KVS_EINVAL, flag, 0, 0, "unknown value \"%s\"; known: %s",
                             text, known);

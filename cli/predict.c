@@ -41,7 +41,9 @@ static const struct kvs_option output_options[] = {
     {.name = "no-ranges",
      .kind = KVS_OPTION_FLAG,
      .help = "do not run the ends of figures that were not measured"},
-    {.name = "dry-run", .kind = KVS_OPTION_FLAG, .help = "print how many runs there would be"},
+    {.name = "dry-run",
+     .kind = KVS_OPTION_FLAG,
+     .help = "print how many predictions there would be, and make none"},
 };
 static const struct kvs_option_group output_group = {"Output", output_options,
                                                      KVS_COUNT_OF(output_options)};
@@ -199,10 +201,11 @@ static kvs_status predict_dry_run(const struct kvs_job *s, struct kvs_error *err
 {
     struct kvs_text text = {0};
     size_t n = kvs_product_n(s->product);
-    kvs_text_printf(&text, "%s: %zu configuration%s x %zu polic%s = %zu runs\n",
+    kvs_text_printf(&text, "%s: %zu configuration%s x %zu polic%s: %zu prediction%s\n",
                     s->experiment.name != NULL ? s->experiment.name : "flags", n,
                     n == 1 ? "" : "s", s->experiment.arms.n,
-                    s->experiment.arms.n == 1 ? "y" : "ies", n * s->experiment.arms.n);
+                    s->experiment.arms.n == 1 ? "y" : "ies", n * s->experiment.arms.n,
+                    n * s->experiment.arms.n == 1 ? "" : "s");
     kvs_status status = kvs_print(&text, stdout, err);
     kvs_text_fini(&text);
     return status;

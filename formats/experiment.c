@@ -231,10 +231,10 @@ static kvs_status experiment_check_shares(const struct kvs_experiment *experimen
         const struct kvs_shares *shares = &experiment->splits.items[values->items[i]];
         if (shares->n == n_devices)
             continue;
-        kvs_error_set(err, KVS_EINVAL,
-                      "tensor_split: \"%.60s\" has %u share%s, the machine has %u device%s",
-                      shares->text, (unsigned)shares->n, shares->n == 1 ? "" : "s",
-                      (unsigned)n_devices, n_devices == 1 ? "" : "s");
+        kvs_error_at(err, KVS_EINVAL, NULL, shares->line, 0,
+                     "tensor_split: \"%.60s\" has %u share%s, the machine has %u device%s",
+                     shares->text, (unsigned)shares->n, shares->n == 1 ? "" : "s",
+                     (unsigned)n_devices, n_devices == 1 ? "" : "s");
         kvs_error_hint(err, "give one share per device, 0 for a device without any");
         return KVS_EINVAL;
     }

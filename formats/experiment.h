@@ -73,6 +73,7 @@ struct kvs_shares {
     char *text;    /* owned, "50/50" */
     double *items; /* owned, [n] */
     uint32_t n;
+    unsigned line; /* of the experiment's file; 0: from a flag */
 };
 
 #define KVS_EXPERIMENT_MAX_ARMS 64
@@ -115,7 +116,8 @@ kvs_status kvs_experiment_add_arm(struct kvs_experiment *experiment, const struc
 /*
  * Gives every empty list its default: arms ordered and pipelined, the tokens and types of
  * kvs_case_init, split_mode layer on several devices and none on one. tensor_split may stay
- * empty: equal shares. Refuses shares that do not match n_devices.
+ * empty: equal shares. Refuses shares that do not match n_devices: the error has the shares'
+ * line, and no file.
  */
 kvs_status kvs_experiment_complete(struct kvs_experiment *experiment, uint32_t n_devices,
                                    struct kvs_error *err) KVS_MUST_USE;

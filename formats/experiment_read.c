@@ -56,6 +56,8 @@ static kvs_status reader_value(struct experiment_reader *r, const struct kvs_yam
         status = reader_add_arm(r->experiment, text, &fault);
     else
         status = kvs_experiment_add_text(r->experiment, (kvs_setting)setting, text, &fault);
+    if (status == KVS_OK && setting == KVS_SETTING_TENSOR_SPLIT)
+        r->experiment->splits.items[r->experiment->splits.n - 1].line = kvs_yaml_line(node);
     return reader_judge(r, node, status, &fault, err);
 }
 

@@ -65,7 +65,7 @@ static void perfetto_name_track(struct perfetto *p, uint32_t process, uint32_t t
 static const char *perfetto_engine_name(const struct perfetto *p, uint32_t process,
                                         perfetto_engine engine)
 {
-    static const char *const names[] = {"thread", "compute", "h2d engine", "d2h engine"};
+    static const char *const names[] = {"host", "compute", "h2d engine", "d2h engine"};
     bool is_shared = process > 0 && engine == PERFETTO_H2D &&
                      p->machine->devices[process - 1].engines.n_engines == 1;
     return is_shared ? "copy engine" : names[engine];
@@ -153,6 +153,23 @@ static void perfetto_operation(struct perfetto *p, const struct perfetto_item *i
     kvs_json_end(&p->w, '}');
 }
 
+/* On the host's track: it waits for the operation from issue to end. */
+static void perfetto_write_blocked_host(struct perfetto *p, const struct perfetto_item *item)
+{
+    const struct kvs_span *span = item->span;
+    char label[48], name[64];
+    if (span->issue_ps >= span->end_ps)
+        return;
+    perfetto_label(item, label, sizeof label);
+    snprintf(name, sizeof name, "blocked: %s", label);
+    perfetto_event_begin(p, name, "X", 0);
+    kvs_json_u64(&p->w, "tid", perfetto_engine_track(PERFETTO_HOST, 0));
+    kvs_json_str(&p->w, "cat", "blocked");
+    perfetto_event_time(p, "ts", span->issue_ps);
+    perfetto_event_time(p, "dur", span->end_ps - span->issue_ps);
+    kvs_json_end(&p->w, '}');
+}
+
 static void perfetto_write_item(struct perfetto *p, const struct perfetto_item *item)
 {
     const struct kvs_span *span = item->span;
@@ -162,6 +179,8 @@ static void perfetto_write_item(struct perfetto *p, const struct perfetto_item *
                        span->start_ps);
     if (item->process == 0)
         return;
+    if (item->op->flags & KVS_OP_BLOCKS)
+        perfetto_write_blocked_host(p, item);
     perfetto_operation(p, item, "queue", queue_track, item->head_ps);
     kvs_time ready_ps = span->ready_ps < span->start_ps ? span->ready_ps : span->start_ps;
     ready_ps = ready_ps > item->head_ps ? ready_ps : item->head_ps;

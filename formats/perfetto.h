@@ -6,7 +6,8 @@
  * Processes: 0 is the host, d + 1 is device d, called as in the machine file.
  *
  * Tracks of a device: its compute and its copy engines, then its queues; of the host: its
- * thread.
+ * thread, with its own work and waits, and "blocked" while it waits for an operation that holds
+ * it up.
  *
  * On engine tracks a slice goes from start to end, "deliver L7", with token, op, bytes and
  * rate. A copy runs on the copy engine of its direction (one track for both when the card has

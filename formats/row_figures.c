@@ -15,33 +15,24 @@ struct figure_field {
     const char *zero; /* what 0 means, or NULL: nothing at all */
 };
 
-#define LINK(name, field, unit, major)                                                         \
+#define FIELD(type, name, field, unit, major, zero)                                            \
     {                                                                                          \
-        name, offsetof(struct kvs_link, field), unit, major                                    \
+        name, offsetof(struct type, field), unit, major, zero                                  \
     }
-#define DEVICE(name, field, unit, major)                                                       \
-    {                                                                                          \
-        name, offsetof(struct kvs_device, field), unit, major                                  \
-    }
+#define LINK(name, field, unit, major)   FIELD(kvs_link, name, field, unit, major, NULL)
+#define DEVICE(name, field, unit, major) FIELD(kvs_device, name, field, unit, major, NULL)
 #define ENGINE(name, field, unit, major) DEVICE(name, engines.field, unit, major)
 #define PROFILE(name, field, unit, major)                                                      \
-    {                                                                                          \
-        name, offsetof(struct kvs_compute_profile, field), unit, major                         \
-    }
-#define HOST(name, field, unit, major)                                                         \
-    {                                                                                          \
-        name, offsetof(struct kvs_machine, host.field), unit, major                            \
-    }
+    FIELD(kvs_compute_profile, name, field, unit, major, NULL)
+#define HOST(name, field, unit, major) FIELD(kvs_machine, name, host.field, unit, major, NULL)
 #define REDUCE(name, field, unit, major)                                                       \
-    {                                                                                          \
-        name, offsetof(struct kvs_machine, collective.field), unit, major                      \
-    }
+    FIELD(kvs_machine, name, collective.field, unit, major, NULL)
 
 static const struct figure_field link_fields[] = {
     LINK("h2d", rate[KVS_H2D], KVS_UNIT_RATE, true),
     LINK("d2h", rate[KVS_D2H], KVS_UNIT_RATE, false),
-    LINK_0("opposite_h2d", opposite[KVS_H2D], KVS_UNIT_RATE, "no change"),
-    LINK_0("opposite_d2h", opposite[KVS_D2H], KVS_UNIT_RATE, "no change"),
+    FIELD(kvs_link, "opposite_h2d", opposite[KVS_H2D], KVS_UNIT_RATE, false, "no change"),
+    FIELD(kvs_link, "opposite_d2h", opposite[KVS_D2H], KVS_UNIT_RATE, false, "no change"),
     LINK("latency", latency, KVS_UNIT_TIME, false),
 };
 
@@ -88,15 +79,16 @@ static const struct figure_field host_fields[] = {
     HOST("host.store", store, KVS_UNIT_TIME, false),
     HOST("host.split_work", split_work, KVS_UNIT_TIME, false),
     HOST("host.queue_limit", queue_limit, KVS_UNIT_PLAIN, false),
-    HOST_0("host.memory_rate", memory_rate, KVS_UNIT_RATE, "no limit"),
-    HOST_0("host.pageable_rate", pageable_rate, KVS_UNIT_RATE, "half the link"),
+    FIELD(kvs_machine, "host.memory_rate", host.memory_rate, KVS_UNIT_RATE, false, "no limit"),
+    FIELD(kvs_machine, "host.pageable_rate", host.pageable_rate, KVS_UNIT_RATE, false,
+          "half the link"),
     HOST("host.pageable_async_bytes", pageable_async_bytes, KVS_UNIT_BYTES, false),
 };
 
 static const struct figure_field collective_fields[] = {
     REDUCE("collective.latency", latency, KVS_UNIT_TIME, true),
     REDUCE("collective.trips", trips, KVS_UNIT_PLAIN, true),
-    REDUCE_0("collective.rate", rate, KVS_UNIT_RATE, "no cost"),
+    FIELD(kvs_machine, "collective.rate", collective.rate, KVS_UNIT_RATE, false, "no cost"),
 };
 
 /* prefix is "gpu0." or "". */
@@ -105,7 +97,8 @@ static kvs_status figures_add(struct kvs_figures *figures, const char *prefix,
                               struct kvs_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        struct kvs_figure figure = {.unit = fields[i].unit, .is_major = fields[i].is_major};
+        struct kvs_figure figure = {
+            .unit = fields[i].unit, .zero = fields[i].zero, .is_major = fields[i].is_major};
         figure.param = (const void *)((const char *)base + fields[i].offset);
         (void)snprintf(figure.name, sizeof figure.name, "%.80s%s", prefix, fields[i].name);
         KVS_TRY(KVS_ARRAY_PUSH(figures, figure, err));

@@ -14,7 +14,7 @@ struct kvs_figure {
     const struct kvs_param *param; /* borrowed from the machine */
     kvs_unit unit;
     const char *zero; /* what 0 stands for where it is no amount, or NULL */
-    bool is_major; /* usually decides a result: rates, compute, sampling */
+    bool is_major;    /* usually decides a result: rates, compute, sampling */
 };
 
 /* Zero-initialise; release with KVS_ARRAY_FREE. */

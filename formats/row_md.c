@@ -265,9 +265,9 @@ static void md_head_rare(struct kvs_text *out, const struct kvs_experiment *e,
     static const struct {
         kvs_setting setting;
         uint64_t usual;
-    } rare[] = {{KVS_SETTING_HEAD_SPLIT, 0},    {KVS_SETTING_N_ROWS, 1},
-                {KVS_SETTING_N_CTX, 0},         {KVS_SETTING_KV_GPU_LAYERS, 0},
-                {KVS_SETTING_ARBITRATION, 0},   {KVS_SETTING_FROZEN, 0},
+    } rare[] = {{KVS_SETTING_HEAD_SPLIT, 0},  {KVS_SETTING_N_ROWS, 1},
+                {KVS_SETTING_N_CTX, 0},       {KVS_SETTING_KV_GPU_LAYERS, 0},
+                {KVS_SETTING_ARBITRATION, 0}, {KVS_SETTING_FROZEN, 0},
                 {KVS_SETTING_WINDOW_ROWS, 0}};
     for (size_t i = 0; i < KVS_COUNT_OF(rare); i++) {
         kvs_setting setting = rare[i].setting;

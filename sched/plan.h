@@ -77,8 +77,7 @@ typedef uint32_t kvs_op_id; /* index into a segment's ops */
     X(WAIT, "wait")             /* the host thread waits for its dependencies */               \
     X(COPY, "copy")             /* bytes from one buffer to another */                         \
     X(COMPUTE, "compute")       /* kernels */                                                  \
-    X(COLLECTIVE, "collective") /* one member per device; starts when all are at their heads   \
-                                 */
+    X(COLLECTIVE, "collective") /* one member per device; starts when all have come */
 
 typedef enum kvs_op_kind {
 #define KVS_OP_KIND_ENUM(id, name) KVS_OP_##id,

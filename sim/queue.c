@@ -27,7 +27,9 @@ static bool queue_is_blocked(struct sim *sim, uint32_t queue)
             !sim_dep_instance(sim, q->segment, q->head_token, dep, &instance))
             continue; /* over when this was issued */
         if (other->n_done > instance) {
-            kvs_time seen = on->queue != queue ? on->done_ps + sim->hop_ps : 0;
+            /* done_ps is the latest instance's; of an older one the hop is over */
+            bool is_latest = other->n_done - instance <= other->n_order;
+            kvs_time seen = is_latest && on->queue != queue ? on->done_ps + sim->hop_ps : 0;
             q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
             continue;
         }

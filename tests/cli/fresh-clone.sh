@@ -15,7 +15,7 @@ cd "$copy" || exit
 # run WHAT: what the runner adds to the program's own output.
 run() {
     ./kvsim --version >"$KVS_TMP/out" 2>&1
-    echo "$1: exit $?, $(grep -v '^kvsim [0-9]' "$KVS_TMP/out" || echo silent)"
+    echo "$1: exit $?, $(grep -v '^kvsim [0-9]' "$KVS_TMP/out" | sed "s|$copy|CLONE|" | grep . || echo silent)"
 }
 
 run "up to date"
@@ -27,4 +27,7 @@ echo "CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere" >build/release/CMakeCache.txt
 run "moved and changed"
 touch -d '2000-01-01' CMakeLists.txt
 run "again"
+mv build elsewhere && touch build
+run "nowhere to build"
+rm build && mv elsewhere build
 cd / && "$copy/kvsim" predict -d 4096 --policy ordered | grep -o measured | sort -u

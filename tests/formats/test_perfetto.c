@@ -22,7 +22,7 @@ static void test_names(void **state)
     /* host thread; compute, h2d and d2h engine, two tracks beside; three queues */
     assert_int_equal(n_track_names, 9);
     assert_int_equal(n_track_indices, 9);
-    assert_true(track_of(&t, 0, "thread") > 0);
+    assert_true(track_of(&t, 0, "host") > 0);
     assert_true(track_of(&t, 1, "compute") < track_of(&t, 1, "h2d engine"));
     assert_true(track_of(&t, 1, "h2d engine") < track_of(&t, 1, "d2h engine"));
     assert_true(track_of(&t, 1, "d2h engine") < track_of(&t, 1, "d0.compute"));
@@ -48,7 +48,11 @@ static void test_engine_slices(void **state)
         assert_slice(&t, track_of(&t, 1, "compute, beside"), "yield L3", at + US(201) + 1,
                      at + US(205));
         assert_slice(&t, track_of(&t, 1, "d2h engine"), "store L3", at + US(912), at + US(914));
-        assert_slice(&t, track_of(&t, 0, "thread"), "sample", at + US(914), at + US(1514));
+        assert_slice(&t, track_of(&t, 0, "host"), "sample", at + US(914), at + US(1514));
+        /* the store holds the host up from its issue on; a delivery does not */
+        assert_slice(&t, track_of(&t, 0, "host"), "blocked: store L3", at + US(5),
+                     at + US(914));
+        assert_null(find_slice(&t, track_of(&t, 0, "host"), "blocked: deliver L3", at + US(1)));
     }
     /* not through double: 201.000001 us is the first digit that a float would lose */
     assert_non_null(strstr(t.text.data, "\"ts\":101.000000,\"dur\":100.000001,"));

@@ -309,7 +309,7 @@ static void test_md(void **state)
         "- memory: not checked on b, whose size is unknown\n"
         "- figures that were not measured leave these ranges:\n"
         "  - n_depth 4096: pipelined+n4 between 15.00 and 22.00 t/s\n"
-        "- llama.cpp flags:\n"
+        "- flags of the llama.cpp fork:\n"
         "  - `-nkvo --kv-cpu-pinned -ctk q8_0 -ctv q8_0 -sm tensor -ts 50/50 -kvpd 0 -n 8 -d "
         "4096,16384`\n"
         "  - `-nkvo --kv-cpu-pinned -ctk q8_0 -ctv q8_0 -sm tensor -ts 50/50 -kvpd 4 -kvpb 512 "
@@ -332,6 +332,68 @@ static void test_md(void **state)
     decline(&f->rows[3]);
     kvs_row_write_experiment(&w, &f->context, f->rows, 4);
     assert_string_equal(w.out.data, expected);
+    kvs_row_writer_fini(&w);
+}
+
+/* Ten configurations in equal steps of depth, then one more: their flags are one range and a
+ * value, and of their ranges eight are listed. */
+static void test_md_long(void **state)
+{
+    struct fixture *f = *state;
+    struct kvs_row rows[11];
+    struct kvs_row_writer w = {.format = KVS_ROW_MD};
+    for (size_t i = 0; i < KVS_COUNT_OF(rows); i++) {
+        rows[i] = f->rows[1];
+        fill(&rows[i], 50.0);
+        rows[i].configuration = i;
+        rows[i].n_depth = i < 10 ? 1024 * (i + 1) : 65536;
+        rows[i].lo_ts = 15.0;
+        rows[i].hi_ts = 22.0;
+    }
+    kvs_row_write_experiment(&w, &f->context, rows, KVS_COUNT_OF(rows));
+    assert_non_null(strstr(w.out.data, " -n 8 -d 1024-10240+1024,65536`\n"));
+    size_t n = 0;
+    for (const char *at = w.out.data; (at = strstr(at, " between 15.00")) != NULL; at++)
+        n++;
+    assert_int_equal(n, 8);
+    assert_non_null(strstr(w.out.data, "\n  - ... and 3 more, in csv or json\n"));
+    kvs_row_writer_fini(&w);
+}
+
+/* What does not vary stands above the table, what varies in it, depth always. */
+static void test_md_head(void **state)
+{
+    struct fixture *f = *state;
+    struct kvs_row_writer w = {.format = KVS_ROW_MD};
+    struct kvs_row row = f->rows[0];
+    assert_int_equal(kvs_experiment_add(&f->experiment, KVS_SETTING_TYPE_K, KVS_KV_F16, NULL),
+                     KVS_OK);
+    kvs_experiment_clear(&f->experiment, KVS_SETTING_DEPTH);
+    assert_int_equal(kvs_experiment_add(&f->experiment, KVS_SETTING_DEPTH, 4096, NULL), KVS_OK);
+    f->experiment.values[KVS_SETTING_N_ROWS].items[0] = row.values[KVS_SETTING_N_ROWS] = 4;
+    fill(&row, 100.0);
+    kvs_row_write_experiment(&w, &f->context, &row, 1);
+    assert_non_null(strstr(
+        w.out.data, "\nbox, tiny, V q8_0, split tensor 50/50, 8 tokens, ring budget 512 MiB, "
+                    "n_rows 4\n\n| type_k | n_depth | ordered t/s "));
+    kvs_row_writer_fini(&w);
+}
+
+/* The one arm that has no ring names no budget, and its flags are llama.cpp's own. */
+static void test_md_resident(void **state)
+{
+    struct fixture *f = *state;
+    struct kvs_row_writer w = {.format = KVS_ROW_MD};
+    f->experiment.arms.n = 0;
+    struct kvs_arm arm;
+    assert_int_equal(kvs_arm_parse("resident", &arm, NULL), KVS_OK);
+    assert_int_equal(kvs_experiment_add_arm(&f->experiment, &arm, NULL), KVS_OK);
+    fixture_row(f, 0);
+    fill(&f->rows[0], 100.0);
+    kvs_row_write_experiment(&w, &f->context, f->rows, 1);
+    assert_non_null(strstr(w.out.data, ", 8 tokens\n\n"));
+    assert_non_null(strstr(w.out.data, "- llama.cpp flags:\n  - `-ctk q8_0 "));
+    assert_null(strstr(w.out.data, "fork"));
     kvs_row_writer_fini(&w);
 }
 
@@ -379,6 +441,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_json, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jsonl, setup, teardown),
         cmocka_unit_test_setup_teardown(test_md, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_md_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_md_head, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_md_resident, setup, teardown),
         cmocka_unit_test_setup_teardown(test_md_error, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
     };
