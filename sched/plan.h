@@ -297,6 +297,13 @@ static inline uint64_t kvs_range_bytes(const struct kvs_range *range)
     return (uint64_t)range->rows * range->width;
 }
 
+/* An operation's accesses, [n_access]; NULL when it has none. */
+static inline const struct kvs_range *kvs_segment_accesses(const struct kvs_segment *segment,
+                                                           const struct kvs_op *op)
+{
+    return op->n_access > 0 ? &segment->accesses.items[op->first_access] : NULL;
+}
+
 uint32_t kvs_plan_n_tokens(const struct kvs_plan *plan);
 /* Bytes that the plan itself occupies: for the benchmark. */
 uint64_t kvs_plan_size_bytes(const struct kvs_plan *plan);

@@ -68,7 +68,7 @@ static kvs_status check_op(struct check *c, kvs_op_id id, struct kvs_error *err)
     struct kvs_op_ref now = c->hb.now;
     const struct kvs_segment *segment = &c->plan->segments.items[now.segment];
     const struct kvs_op *op = &segment->ops.items[id];
-    const struct kvs_range *ranges = segment->accesses.items + op->first_access;
+    const struct kvs_range *ranges = kvs_segment_accesses(segment, op);
     uint32_t skip = now.segment == c->options.skip_segment ? c->options.skip_dep : UINT32_MAX;
     KVS_TRY(kvs_hb_begin_op(&c->hb, id, skip, err));
     c->content.now = c->hb.now;

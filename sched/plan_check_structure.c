@@ -182,7 +182,7 @@ static kvs_status structure_accesses(const struct kvs_plan *plan, struct kvs_op_
 {
     const struct kvs_segment *segment = &plan->segments.items[ref.segment];
     const struct kvs_op *op = &segment->ops.items[ref.op];
-    const struct kvs_range *ranges = segment->accesses.items + op->first_access;
+    const struct kvs_range *ranges = kvs_segment_accesses(segment, op);
     bool is_copy = op->kind == KVS_OP_COPY;
     for (uint32_t i = 0; i < op->n_access; i++)
         KVS_TRY(structure_range(plan, ref, &ranges[i], err));

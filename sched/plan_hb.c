@@ -232,7 +232,8 @@ static kvs_status hb_join_dep(struct kvs_hb *hb, const struct kvs_dep *dep,
     struct kvs_hb_known self = {.queue = kvs_op_ref_op(hb->plan, on)->queue,
                                 .n = instance->index + 1};
     KVS_TRY(kvs_hb_join(hb, &self, 1, err));
-    KVS_TRY(kvs_hb_join(hb, token->known.items + instance->first, instance->n, err));
+    if (instance->n > 0)
+        KVS_TRY(kvs_hb_join(hb, &token->known.items[instance->first], instance->n, err));
     hb_join_hub(hb, instance->hub);
     hb_join_pending(hb, instance->pending);
     return KVS_OK;
@@ -309,7 +310,8 @@ kvs_status kvs_hb_end_op(struct kvs_hb *hb, struct kvs_error *err)
         return KVS_OK;
     KVS_TRY(hb_refuse_vain(hb, hb->now, instance->pending, err));
     kvs_hb_forget(hb);
-    KVS_TRY(kvs_hb_join(hb, token->known.items + instance->first, instance->n, err));
+    if (instance->n > 0)
+        KVS_TRY(kvs_hb_join(hb, &token->known.items[instance->first], instance->n, err));
     hb_join_hub(hb, instance->hub);
     hb_host_learn(hb);
     return KVS_OK;

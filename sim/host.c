@@ -107,9 +107,8 @@ static bool host_wait(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
     const struct sim_segment *s = &sim->segments[h->segment];
-    const struct kvs_dep *deps = s->deps + h->op->first_dep;
     for (; h->next_dep < h->op->n_dep; h->next_dep++) {
-        const struct kvs_dep *dep = &deps[h->next_dep];
+        const struct kvs_dep *dep = &s->deps[h->op->first_dep + h->next_dep];
         uint64_t instance;
         if (sim_dep_is_met(sim, h->segment, h->token, dep) ||
             !sim_dep_instance(sim, h->segment, h->token, dep, &instance))

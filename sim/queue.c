@@ -17,9 +17,9 @@ static struct sim_op *queue_dep_op(const struct sim *sim, const struct sim_queue
 static bool queue_is_blocked(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    const struct kvs_dep *deps = sim->segments[q->segment].deps + q->op->first_dep;
+    const struct kvs_dep *deps = sim->segments[q->segment].deps;
     for (; q->next_dep < q->op->n_dep; q->next_dep++) {
-        const struct kvs_dep *dep = &deps[q->next_dep];
+        const struct kvs_dep *dep = &deps[q->op->first_dep + q->next_dep];
         struct sim_op *on = queue_dep_op(sim, q, dep);
         const struct sim_queue *other = &sim->queues[on->queue];
         uint64_t instance;
