@@ -14,6 +14,10 @@ static void bind_host_costs(struct sim *sim)
     sim->hop_ps = bind_ps(&h->hop);
     sim->event_ps = bind_ps(&h->event_pair);
     sim->launch_ps = bind_ps(&h->kernel_launch);
+    sim->copy_call_ps = bind_ps(&h->copy_call);
+    sim->graph_ps = bind_ps(&h->graph_launch);
+    sim->subgraph_ps = bind_ps(&h->subgraph_launch);
+    sim->collective_call_ps = bind_ps(&h->collective_launch);
     sim->store_ps = bind_ps(&h->store);
     sim->split_work_ps = bind_ps(&h->split_work);
     sim->sample_ps = bind_ps(&h->between_tokens);
@@ -23,14 +27,6 @@ static void bind_host_costs(struct sim *sim)
     sim->submits_kernels = h->submit == KVS_SUBMIT_KERNELS;
     sim->queue_limit =
         h->queue_limit.value >= 1.0 ? (uint32_t)h->queue_limit.value : UINT32_MAX;
-    for (unsigned i = 0; i < 2; i++) {
-        sim->call_ps[SIM_ENGINE_COPY][i] = bind_ps(&h->copy_call);
-        sim->call_ps[SIM_KERNEL_COPY][i] = sim->call_ps[SIM_LIGHT][i] = sim->launch_ps;
-        sim->call_ps[SIM_MEMBER][i] = bind_ps(&h->collective_launch);
-    }
-    sim->call_ps[SIM_HEAVY][0] =
-        sim->submits_kernels ? sim->launch_ps : bind_ps(&h->graph_launch);
-    sim->call_ps[SIM_HEAVY][1] = bind_ps(&h->subgraph_launch);
 }
 
 static kvs_status bind_device(struct sim *sim, uint32_t d)
@@ -135,6 +131,29 @@ static sim_class bind_class(const struct kvs_op *op)
     return SIM_HOST_WORK;
 }
 
+static kvs_time bind_call_ps(const struct sim *sim, const struct kvs_op *op)
+{
+    kvs_time events = op->n_dep * sim->event_ps;
+    switch (bind_class(op)) {
+    case SIM_ENGINE_COPY:
+        return events + sim->copy_call_ps;
+    case SIM_KERNEL_COPY:
+    case SIM_LIGHT:
+        return events + sim->launch_ps;
+    case SIM_HEAVY:
+        if (op->flags & KVS_OP_SUBGRAPH)
+            return events + sim->subgraph_ps;
+        return events + (sim->submits_kernels ? sim->launch_ps : sim->graph_ps);
+    case SIM_MEMBER:
+        return events + sim->collective_call_ps;
+    case SIM_HOST_WORK:
+    case SIM_HOST_WAIT:
+    case SIM_N_CLASSES:
+        break;
+    }
+    return 0;
+}
+
 static kvs_time bind_host_work_ps(const struct sim *sim, const struct kvs_op *op)
 {
     if (op->tag == KVS_TAG_STORE)
@@ -232,6 +251,7 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
                           const struct kvs_op *op, struct sim_op *out)
 {
     *out = (struct sim_op){.work_ps = bind_work_ps(sim, op),
+                           .call_ps = bind_call_ps(sim, op),
                            .done_ps = -1,
                            .waiters = SIM_NONE,
                            .first_dep = op->first_dep,

@@ -57,23 +57,31 @@ static bool host_seek(struct sim *sim)
 }
 
 /* The host's clock moves to the moment at which its next operation takes effect. */
+static void host_call(struct sim *sim, struct sim_op *op)
+{
+    struct sim_host *h = &sim->host;
+    h->op = op;
+    h->next_dep = 0;
+    h->now_ps += op->call_ps;
+    sim->run->host.issue_ps += op->call_ps;
+}
+
 static void host_begin_op(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
-    h->next_dep = 0;
-    h->op = &sim->segments[h->segment].ops[h->index];
-    if (h->op->cls == SIM_HOST_WORK || h->op->cls == SIM_HOST_WAIT)
-        return;
-    kvs_time call = sim->call_ps[h->op->cls][(h->op->flags & KVS_OP_SUBGRAPH) != 0] +
-                    h->op->n_dep * sim->event_ps;
-    h->now_ps += call;
-    sim->run->host.issue_ps += call;
+    const struct sim_segment *s = &sim->segments[h->segment];
+    h->last_op = s->period == 1 ? &s->ops[s->n_ops - 1] : NULL;
+    host_call(sim, &s->ops[h->index]);
 }
 
 static void host_advance(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
     h->index++;
+    if (h->op < h->last_op) {
+        host_call(sim, h->op + 1);
+        return;
+    }
     while (!host_seek(sim)) {
         if (!host_next_token(sim) || h->wants_barrier)
             return; /* at a barrier sim_host_act goes on once everything has ended */

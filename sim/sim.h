@@ -50,6 +50,7 @@ struct sim_op {
         kvs_time work_ps; /* compute at full speed, host work, idle all-reduce */
         double bytes;     /* copies, at the segment's first token */
     };
+    kvs_time call_ps;   /* host time until the device sees it, events included */
     double ps_per_byte; /* copies on an engine: of the path, and what rows and pages cost */
     kvs_time done_ps;   /* end of its latest instance, -1: none yet */
     uint32_t index;     /* in its queue's order */
@@ -184,6 +185,7 @@ struct sim_group {
 struct sim_host {
     kvs_time now_ps; /* when it acts next */
     struct sim_op *op;
+    struct sim_op *last_op; /* of the token; NULL where phases have to be told apart */
     uint32_t segment;
     uint32_t index; /* of op in its segment */
     uint32_t token; /* of the segment */
@@ -261,11 +263,11 @@ struct sim {
 
     /* costs of the host, ps */
     kvs_time sync_ps, hop_ps, event_ps, launch_ps;
+    kvs_time copy_call_ps, graph_ps, subgraph_ps, collective_call_ps;
     kvs_time store_ps, split_work_ps, sample_ps, collective_ps;
     uint32_t n_trips;
     uint32_t queue_limit; /* kernels */
     bool submits_kernels;
-    kvs_time call_ps[SIM_N_CLASSES][2]; /* host time of a call; [1] under tensor split */
     double pageable_async_bytes;
 };
 
