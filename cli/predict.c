@@ -102,6 +102,15 @@ static bool predict_is_own_plan(const struct predict *p, const struct kvs_job *s
     return is_own;
 }
 
+/* A fault of the plan lies in its file. */
+static void predict_place(const struct predict *p, struct kvs_error *err)
+{
+    const char *path = kvs_options_str(p->options, "plan");
+    if (p->plan != NULL && err != NULL && err->file[0] == '\0')
+        (void)snprintf(err->file, sizeof err->file, "%s",
+                       strcmp(path, "-") == 0 ? "stdin" : path);
+}
+
 /* The plan's policy and tokens take the place of the job's. */
 static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s,
                                    struct kvs_job_run *run, struct kvs_error *err)
@@ -113,7 +122,13 @@ static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s,
     if (n > 0 && (n > 1 || asked[0] != n_tokens))
         kvs_console_warn(&p->console, "-n is passed over: the plan has %u token%s",
                          (unsigned)n_tokens, n_tokens == 1 ? "" : "s");
-    KVS_TRY(kvs_job_set_n_gen(s, n_tokens, err));
+    kvs_status status = kvs_job_set_n_gen(s, n_tokens, err);
+    if (status == KVS_ERANGE && err != NULL) {
+        predict_place(p, err);
+        (void)snprintf(err->path, sizeof err->path, "tokens");
+    }
+    if (status != KVS_OK)
+        return status;
     if (kvs_product_n(s->product) != 1)
         return kvs_job_needs_one(s, "--plan", err);
     run->given = p->plan;
@@ -123,15 +138,6 @@ static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s,
     run->is_foreign = !predict_is_own_plan(p, s);
     s->experiment.arms.n = 0;
     return kvs_experiment_add_arm(&s->experiment, &arm, err);
-}
-
-/* A fault found by proving the plan lies in its file. */
-static void predict_place(const struct predict *p, kvs_status status, struct kvs_error *err)
-{
-    const char *path = kvs_options_str(p->options, "plan");
-    if (status == KVS_EPLAN && p->plan != NULL && err != NULL && err->file[0] == '\0')
-        (void)snprintf(err->file, sizeof err->file, "%s",
-                       strcmp(path, "-") == 0 ? "stdin" : path);
 }
 
 static kvs_status predict_trace(const struct kvs_job *s, const struct kvs_plan *plan,
@@ -184,7 +190,8 @@ static kvs_status predict_job(struct predict *p, struct kvs_job *s, struct kvs_e
     }
     kvs_job_warn(s, &p->console);
     kvs_status status = kvs_job_run(s, &run, &rows, err);
-    predict_place(p, status, err);
+    if (status == KVS_EPLAN)
+        predict_place(p, err);
     if (p->worst == KVS_OK)
         p->worst = run.worst;
     if (status == KVS_OK)

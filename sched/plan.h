@@ -68,6 +68,9 @@
 #define KVS_HOST_QUEUE   0u
 #define KVS_HOST_DEVICE  UINT16_MAX
 #define KVS_NO_LAYER     UINT16_MAX
+/* A copy engine chooses among its device's queues: executors keep that many candidates. The
+ * checker refuses a plan with more. */
+#define KVS_PLAN_MAX_QUEUES_PER_DEVICE 64u
 
 typedef uint32_t kvs_op_id; /* index into a segment's ops */
 

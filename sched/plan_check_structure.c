@@ -51,6 +51,24 @@ static kvs_status structure_names(const struct kvs_plan *plan, struct kvs_error 
     return status;
 }
 
+static kvs_status structure_queues(const struct kvs_plan *plan, struct kvs_error *err)
+{
+    void *memory = NULL;
+    KVS_TRY(kvs_mem_alloc(plan->n_devices, sizeof(uint32_t), &memory, err));
+    uint32_t *n_queues = memory;
+    kvs_status status = KVS_OK;
+    for (size_t i = 1; i < plan->queues.n && status == KVS_OK; i++) {
+        uint16_t device = plan->queues.items[i].device;
+        if (++n_queues[device] > KVS_PLAN_MAX_QUEUES_PER_DEVICE)
+            status = kvs_error_set(err, KVS_EPLAN,
+                                   "plan: queue %s is one too many on device %u: at most %u",
+                                   plan->queues.items[i].name, (unsigned)device,
+                                   KVS_PLAN_MAX_QUEUES_PER_DEVICE);
+    }
+    kvs_mem_free(memory);
+    return status;
+}
+
 static kvs_status structure_places(const struct kvs_plan *plan, struct kvs_error *err)
 {
     if (plan->queues.n == 0 || plan->queues.items[0].device != KVS_HOST_DEVICE)
@@ -72,6 +90,7 @@ static kvs_status structure_places(const struct kvs_plan *plan, struct kvs_error
                                  "plan: buffer %s has %" PRIu64 " valid bytes of %" PRIu64,
                                  buffer->name, buffer->valid_bytes, buffer->size_bytes);
     }
+    KVS_TRY(structure_queues(plan, err));
     return structure_names(plan, err);
 }
 
@@ -136,11 +155,6 @@ static kvs_status structure_range(const struct kvs_plan *plan, struct kvs_op_ref
                                   const struct kvs_range *range, struct kvs_error *err)
 {
     static const char *const verbs[] = {"reads", "writes", "expects", "needs fresh"};
-    if (range->mode > KVS_ACCESS_FRESH)
-        return kvs_plan_fault(plan, ref, err, "has an access of unknown mode");
-    if (range->buffer >= plan->buffers.n)
-        return kvs_plan_fault(plan, ref, err, "%s buffer %" PRIu32 " of %zu",
-                              verbs[range->mode], range->buffer, plan->buffers.n);
     const struct kvs_buffer *buffer = &plan->buffers.items[range->buffer];
     const char *why = "";
     switch (kvs_area_fault(range, ref.token, buffer->size_bytes)) {
@@ -176,31 +190,21 @@ static kvs_status structure_same_size(const struct kvs_plan *plan, struct kvs_op
                           kvs_area_bytes(&b), plan->buffers.items[b.buffer].name);
 }
 
-/* All accesses of an operation at one token. */
+/* All accesses of an operation at one token: inside their buffers, and equal where they must be.
+ */
 static kvs_status structure_accesses(const struct kvs_plan *plan, struct kvs_op_ref ref,
                                      struct kvs_error *err)
 {
     const struct kvs_segment *segment = &plan->segments.items[ref.segment];
     const struct kvs_op *op = &segment->ops.items[ref.op];
     const struct kvs_range *ranges = kvs_segment_accesses(segment, op);
-    bool is_copy = op->kind == KVS_OP_COPY;
     for (uint32_t i = 0; i < op->n_access; i++)
         KVS_TRY(structure_range(plan, ref, &ranges[i], err));
-    if (is_copy && (op->n_access == 0 || op->n_access % 2 != 0))
-        return kvs_plan_fault(plan, ref, err,
-                              "is a copy with %u accesses: it needs pairs of a "
-                              "source and a destination",
-                              (unsigned)op->n_access);
     for (uint32_t i = 0; i < op->n_access; i++) {
-        if (is_copy && ranges[i].mode != (i % 2 ? KVS_ACCESS_WRITE : KVS_ACCESS_READ))
-            return kvs_plan_fault(plan, ref, err, "is a copy and must read, then write");
-        if (is_copy && i % 2 == 0)
+        if (op->kind == KVS_OP_COPY && i % 2 == 0)
             KVS_TRY(structure_same_size(plan, ref, &ranges[i], "reads", "writes", err));
-        if (ranges[i].mode != KVS_ACCESS_EXPECT)
-            continue;
-        if (i == 0 || ranges[i - 1].mode != KVS_ACCESS_READ)
-            return kvs_plan_fault(plan, ref, err, "expects bytes without a read before");
-        KVS_TRY(structure_same_size(plan, ref, &ranges[i - 1], "reads", "expects", err));
+        if (ranges[i].mode == KVS_ACCESS_EXPECT)
+            KVS_TRY(structure_same_size(plan, ref, &ranges[i - 1], "reads", "expects", err));
     }
     return KVS_OK;
 }
@@ -216,6 +220,8 @@ static kvs_status structure_segment(const struct kvs_plan *plan, uint32_t s,
     for (size_t i = 0; i < segment->ops.n; i++) {
         struct kvs_op_ref ref = {.segment = s, .op = (kvs_op_id)i};
         KVS_TRY(structure_op(plan, ref, err));
+        ref.token = segment->ops.items[i].phase;
+        KVS_TRY(kvs_plan_check_shape(plan, ref, err));
         uint32_t first, last;
         if (!kvs_segment_phase_tokens(segment, segment->ops.items[i].phase, &first, &last))
             continue;
@@ -225,7 +231,7 @@ static kvs_status structure_segment(const struct kvs_plan *plan, uint32_t s,
         ref.token = last;
         KVS_TRY(structure_accesses(plan, ref, err));
     }
-    return KVS_OK;
+    return kvs_plan_check_groups(plan, s, err);
 }
 
 /* Without a barrier a segment has the operations of the one before it. */

@@ -313,6 +313,49 @@ static void bind_groups(struct sim *sim, const struct kvs_segment *plan)
     }
 }
 
+/* Operations phase by phase, those of a phase in issue order: a counting sort. [n_ops] to caller. */
+static kvs_status bind_by_phase(const struct kvs_segment *plan, uint32_t **out,
+                                struct kvs_error *err)
+{
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(plan->ops.n + plan->period + 1, sizeof **out, &memory, err));
+    uint32_t *sorted = memory;
+    uint32_t *next = sorted + plan->ops.n; /* [period + 1] where a phase goes on */
+    for (size_t i = 0; i < plan->ops.n; i++)
+        next[plan->ops.items[i].phase + 1]++;
+    for (uint32_t phase = 0; phase < plan->period; phase++)
+        next[phase + 1] += next[phase];
+    for (size_t i = 0; i < plan->ops.n; i++)
+        sorted[next[plan->ops.items[i].phase]++] = (uint32_t)i;
+    *out = sorted;
+    return KVS_OK;
+}
+
+/* A queue meets the operations of a period phase by phase. */
+static kvs_status bind_order(struct sim *sim, const struct kvs_segment *plan, uint32_t first,
+                             uint32_t end)
+{
+    uint32_t *sorted;
+    KVS_TRY(bind_by_phase(plan, &sorted, sim->err));
+    for (size_t k = 0; k < plan->ops.n; k++) {
+        uint32_t i = sorted[k];
+        struct sim_queue *q = &sim->queues[plan->ops.items[i].queue];
+        sim->order[(uint32_t)(q->order - sim->order) + q->n_order] = i;
+        for (uint32_t s = first; s < end; s++)
+            sim->segments[s].ops[i].index = q->n_order;
+        q->n_order++;
+    }
+    kvs_mem_free(sorted);
+    for (uint32_t q = 0; q < sim->n_queues; q++) {
+        struct sim_queue *queue = &sim->queues[q];
+        if (queue->n_order == 0)
+            continue;
+        queue->op = &sim->segments[first].ops[queue->order[0]];
+        queue->head_token = queue->op->phase;
+    }
+    return KVS_OK;
+}
+
 kvs_status sim_bind_group(struct sim *sim, uint32_t first)
 {
     const struct kvs_segment *plan = sim->segments[first].plan;
@@ -338,16 +381,7 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first)
         at += sim->queues[q].n_order;
         sim->queues[q].n_order = 0;
     }
-    for (size_t i = 0; i < plan->ops.n; i++) {
-        struct sim_queue *q = &sim->queues[plan->ops.items[i].queue];
-        sim->order[(uint32_t)(q->order - sim->order) + q->n_order] = (uint32_t)i;
-        for (uint32_t s = first; s < end; s++)
-            sim->segments[s].ops[i].index = q->n_order;
-        q->n_order++;
-    }
-    for (uint32_t q = 0; q < sim->n_queues; q++)
-        if (sim->queues[q].n_order > 0)
-            sim->queues[q].op = &sim->segments[first].ops[sim->queues[q].order[0]];
+    KVS_TRY(bind_order(sim, plan, first, end));
     bind_groups(sim, plan);
     return KVS_OK;
 }

@@ -68,6 +68,9 @@ static kvs_status sim_loop(struct sim *sim)
             sim_fire(sim);
         else
             return sim_end(sim);
+        if (KVS_UNLIKELY(sim->now_ps >= SIM_MAX_PS))
+            return kvs_error_set(sim->err, KVS_ERANGE,
+                                 "plan: takes more than the 26 days that can be simulated");
         if (sim->n_dirty_queues + sim->n_dirty_engines > 0)
             sim_settle(sim);
     }

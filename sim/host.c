@@ -226,6 +226,8 @@ void sim_host_act(struct sim *sim)
     }
     switch ((sim_class)h->op->cls) {
     case SIM_HOST_WORK:
+        if (!host_wait(sim))
+            return;
         host_record(sim, h->now_ps, h->now_ps + h->op->work_ps);
         h->now_ps += h->op->work_ps;
         sim->run->host.work_ps += h->op->work_ps;
@@ -269,12 +271,15 @@ void sim_host_wake(struct sim *sim)
         h->wants_retry = false;
         return;
     }
-    if (h->op->cls == SIM_HOST_WAIT && !host_wait(sim))
+    bool is_own = h->op->cls == SIM_HOST_WAIT || h->op->cls == SIM_HOST_WORK;
+    if (is_own && !host_wait(sim))
         return; /* one synchronisation after the last of several */
     if (h->pays_sync) {
         h->now_ps += sim->sync_ps;
         sim->run->host.blocked_ps[h->blocked_tag] += sim->sync_ps;
     }
+    if (h->op->cls == SIM_HOST_WORK)
+        return; /* works at now_ps: every dependency is met */
     if (h->op->cls == SIM_HOST_WAIT)
         host_record(sim, h->wait_start_ps, h->now_ps);
     host_advance(sim);

@@ -209,6 +209,11 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
     }
     if (times == 0 || !repeat_can_skip(sim))
         return;
+    if ((double)times * (double)(sim->host.now_ps - then->now_ps) > (double)(INT64_MAX / 4)) {
+        sim->status = kvs_error_set(sim->err, KVS_ERANGE,
+                                    "plan: takes more than the 26 days that can be simulated");
+        return;
+    }
     sim->skipped_ps += (kvs_time)times * (sim->host.now_ps - then->now_ps);
     repeat_extrapolate(sim->run->devices, then->devices,
                        sim->n_devices * sizeof *sim->run->devices, times);

@@ -358,9 +358,13 @@ static inline void sim_mark_engine(struct sim *sim, struct sim_engine *engine)
     engine->is_dirty = true;
     sim->dirty_engines[sim->n_dirty_engines++] = engine->id;
 }
-/* x >= 0, rounded up; ceil() without the call. */
+#define SIM_MAX_PS (INT64_C(1) << 61) /* 26 days; sums of a few stay countable */
+
+/* x >= 0, rounded up and at most SIM_MAX_PS; ceil() without the call. */
 static inline kvs_time sim_ps_up(double x)
 {
+    if (KVS_UNLIKELY(!(x < (double)SIM_MAX_PS)))
+        return SIM_MAX_PS;
     kvs_time ps = (kvs_time)x;
     return ps + ((double)ps < x);
 }

@@ -247,6 +247,47 @@ static void test_partial_period(void **state)
     }
 }
 
+/* Work of the host that depends on a kernel of 20 us and a copy of 8 us waits for both. */
+static void test_work_waits(void **state)
+{
+    (void)state;
+    toy_begin(&toy, 1);
+    kvs_op_id kernel = toy_compute(&toy, toy_queue(&toy, 0, "k"), 20000, 1);
+    kvs_op_id copy = toy_copy(&toy, toy_queue(&toy, 0, "a"), 8000, 0);
+    kvs_op_id work = toy_host(&toy, 1);
+    toy_dep(&toy, kernel, 0);
+    toy_dep(&toy, copy, 0);
+    kvs_op_id after = toy_host(&toy, 1);
+    toy_run(&toy);
+    TOY_EXPECT_START(&toy, work, 20 * TOY_US);
+    assert_true(toy_span_of(&toy, 0, after)->start_ps >= toy_span_of(&toy, 0, work)->end_ps);
+    toy_fini(&toy);
+}
+
+/* Times past what the clock counts are refused, however they come about. */
+static void test_too_long(void **state)
+{
+    (void)state;
+    struct kvs_exec_options options = {0};
+    struct kvs_error err = {0};
+    for (unsigned is_copy = 0; is_copy < 2; is_copy++) {
+        toy_begin(&toy, 1);
+        uint16_t k = toy_queue(&toy, 0, "k");
+        if (is_copy) {
+            toy_set_rate(&toy.links[1], 1e-3);
+            toy_copy(&toy, k, UINT32_MAX, 0);
+        } else {
+            toy.profiles[0].fixed = toy_figure(1e9);
+            toy_compute(&toy, k, UINT32_MAX, 1);
+        }
+        assert_int_equal(kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &err),
+                         KVS_ERANGE);
+        assert_non_null(strstr(err.text, "26 days"));
+        toy.run = (struct kvs_run){0};
+        toy_fini(&toy);
+    }
+}
+
 /* A wait for a copy that waits for a kernel issued only later: nothing can go on, and no crash.
  */
 static void test_stuck(void **state)
@@ -291,6 +332,8 @@ int main(void)
         cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_barrier_new_structure),
         cmocka_unit_test(test_partial_period),
+        cmocka_unit_test(test_work_waits),
+        cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_stuck),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,10 +26,53 @@ static void test_hop_of_older_instance(void **state)
     toy_fini(&toy);
 }
 
+/*
+ * A plan lists its operations in issue order within a token; those of phase 1 may come before
+ * those of phase 0. A queue still runs token 0's first: 1 us for phase 0, 2 us for phase 1.
+ */
+static void test_phases_in_any_order(void **state)
+{
+    (void)state;
+    toy_init(&toy, 1);
+    toy_new_plan(&toy);
+    struct kvs_segment *segment = toy_segment(&toy, 5, false);
+    segment->period = 2;
+    uint16_t k = toy_queue(&toy, 0, "k");
+    kvs_op_id odd = toy_compute(&toy, k, 2000, 1);
+    segment->ops.items[odd].phase = 1;
+    kvs_op_id even = toy_compute(&toy, k, 1000, 1);
+    toy_run(&toy);
+    const kvs_time starts_us[] = {0, 1, 3, 4, 6};
+    for (uint32_t t = 0; t < 5; t++)
+        TOY_EXPECT_PS(toy_span_of(&toy, t, t % 2 == 0 ? even : odd)->start_ps,
+                      starts_us[t] * TOY_US);
+    TOY_EXPECT_PS(toy.run.total_ps, 7 * TOY_US);
+    toy_fini(&toy);
+}
+
+/* A queue that has nothing to do in the first of two phases runs the other's. */
+static void test_phase_without_work(void **state)
+{
+    (void)state;
+    toy_init(&toy, 1);
+    toy_new_plan(&toy);
+    struct kvs_segment *segment = toy_segment(&toy, 4, false);
+    segment->period = 2;
+    kvs_op_id odd = toy_compute(&toy, toy_queue(&toy, 0, "k"), 2000, 1);
+    segment->ops.items[odd].phase = 1;
+    toy_run(&toy);
+    TOY_EXPECT_PS(toy_span_of(&toy, 1, odd)->start_ps, 0);
+    TOY_EXPECT_PS(toy_span_of(&toy, 3, odd)->start_ps, 2 * TOY_US);
+    TOY_EXPECT_PS(toy.run.total_ps, 4 * TOY_US);
+    toy_fini(&toy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hop_of_older_instance),
+        cmocka_unit_test(test_phases_in_any_order),
+        cmocka_unit_test(test_phase_without_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
