@@ -34,25 +34,13 @@ static kvs_status build_queue(struct kvs_build *b, uint32_t device, const char *
     return kvs_plan_add_queue(b->plan, (uint16_t)device, name, out, b->err);
 }
 
-/* Bytes of the new rows of the widest stage: K and V, all streams. */
-static uint64_t build_new_bytes(const struct kvs_build *b)
-{
-    uint64_t largest = 1;
-    for (size_t s = 0; s < b->graph->stages.n; s++) {
-        const struct kvs_stage *stage = &b->graph->stages.items[s];
-        uint64_t bytes = stage->k_row_bytes + stage->v_row_bytes;
-        largest = bytes > largest ? bytes : largest;
-    }
-    return largest * kvs_case_batch_rows(b->c);
-}
-
 static kvs_status build_device(struct kvs_build *b, uint32_t d)
 {
     struct kvs_build_device *device = &b->devices[d];
     uint16_t id = (uint16_t)d;
     KVS_TRY(build_queue(b, d, "compute", &device->q_compute));
     KVS_TRY(build_queue(b, d, "blocking", &device->q_blocking));
-    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, build_new_bytes(b), false, &device->buf_new,
+    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, device->new_bytes, false, &device->buf_new,
                          "d%u.new", d));
     KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, kvs_build_rotation_bytes(b), false,
                          &device->buf_rotation, "d%u.rotation", d));
@@ -87,9 +75,8 @@ static kvs_status build_caches(struct kvs_build *b)
                          hidden + kvs_build_rotation_bytes(b), true, &b->buf_inputs, "inputs"));
     KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + 1, false,
                          &b->buf_hop, "hop"));
-    return build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE,
-                        build_new_bytes(b) * b->graph->n_devices, false, &b->buf_staging,
-                        "staging");
+    return build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, b->staging_bytes, false,
+                        &b->buf_staging, "staging");
 }
 
 kvs_status kvs_build_create(const struct kvs_case *c, const char *policy,
@@ -110,6 +97,7 @@ kvs_status kvs_build_create(const struct kvs_case *c, const char *policy,
     KVS_TRY_GOTO(kvs_mem_alloc(2 * b->graph->stages.n, sizeof *b->cache_k, &memory, err), fail);
     b->cache_k = memory;
     b->cache_v = b->cache_k + b->graph->stages.n;
+    KVS_TRY_GOTO(kvs_build_place_rows(b), fail);
     for (uint32_t d = 0; d < n_devices; d++)
         KVS_TRY_GOTO(build_device(b, d), fail);
     KVS_TRY_GOTO(build_caches(b), fail);
@@ -128,6 +116,7 @@ void kvs_build_destroy(struct kvs_build *b)
     kvs_plan_destroy(b->plan);
     kvs_mem_free(b->devices);
     kvs_mem_free(b->cache_k);
+    kvs_mem_free(b->rows);
     kvs_mem_free(b);
 }
 

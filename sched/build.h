@@ -21,13 +21,20 @@ typedef enum kvs_kv_side { KVS_KV_SIDE_K, KVS_KV_SIDE_V } kvs_kv_side;
 struct kvs_build_device {
     uint16_t q_compute;
     uint16_t q_blocking; /* the host thread's own stream */
-    uint16_t buf_new;    /* new rows of the stage being computed */
+    uint16_t buf_new;    /* new rows of every stage */
     uint16_t buf_rotation;
     uint16_t buf_hidden;
     uint16_t buf_logits;
     uint16_t buf_slots[KVS_RING_MAX_SLOTS]; /* [n_slots]; one in ordered plans */
     uint32_t n_slots;
+    uint64_t new_bytes;     /* size of buf_new */
     kvs_op_id last_compute; /* in this segment; KVS_NO_OP before the first */
+};
+
+/* Where a stage's new rows lie on a device, and on their way to the cache; bytes. */
+struct kvs_build_rows {
+    uint64_t offset; /* in buf_new */
+    uint64_t staged; /* in buf_staging */
 };
 
 struct kvs_build {
@@ -38,6 +45,8 @@ struct kvs_build {
     struct kvs_build_device *devices; /* owned, [graph->n_devices] */
     uint16_t *cache_k;                /* owned, [n_stages] buffers on the host */
     uint16_t *cache_v;
+    struct kvs_build_rows *rows; /* owned, [n_stages x n_devices] */
+    uint64_t staging_bytes;
     uint16_t buf_staging; /* new rows on their way to the cache */
     uint16_t buf_inputs;  /* embedding row and rotation constants */
     uint16_t buf_hop;

@@ -15,12 +15,14 @@ kvs_status kvs_build_window_reads(struct kvs_build *b, uint32_t stage, uint32_t 
                                   uint32_t slot) KVS_MUST_USE;
 /* Cache bytes that a device's attention reads for a stage. */
 uint64_t kvs_build_window_bytes(const struct kvs_build *b, uint32_t stage, uint32_t device);
-/* New rows of a stage on the device that computed them. */
-struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, uint32_t device,
-                                    kvs_kv_side side);
-/* A blocking copy of those rows to staging; the accesses by which the host writes the cache. */
-kvs_status kvs_build_store_side(struct kvs_build *b, uint32_t stage, uint32_t device,
-                                kvs_kv_side side, uint64_t *staging_offset) KVS_MUST_USE;
+/* The host waits; dependencies are added by the caller. */
+kvs_status kvs_build_wait(struct kvs_build *b, kvs_tag tag, uint16_t layer) KVS_MUST_USE;
+
+/* Sets b->rows, staging_bytes and new_bytes of every device. */
+kvs_status kvs_build_place_rows(struct kvs_build *b) KVS_MUST_USE;
+/* New rows of a stage, K's and then V's, on the device that computed them: it stores them. */
+struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, uint32_t device);
+/* The accesses by which the host writes the cache. */
 kvs_status kvs_build_cache_writes(struct kvs_build *b, uint32_t stage,
                                   uint32_t device) KVS_MUST_USE;
 

@@ -68,47 +68,18 @@ kvs_status kvs_build_inputs(struct kvs_build *b, kvs_late how)
     return KVS_OK;
 }
 
-static kvs_status build_wait(struct kvs_build *b, kvs_tag tag, uint16_t layer)
+kvs_status kvs_build_wait(struct kvs_build *b, kvs_tag tag, uint16_t layer)
 {
     struct kvs_op op = {
         .kind = KVS_OP_WAIT, .tag = (uint8_t)tag, .queue = KVS_HOST_QUEUE, .layer = layer};
     return kvs_plan_add_op(b->plan, &op, NULL, b->err);
 }
 
-kvs_status kvs_build_store(struct kvs_build *b, uint32_t stage)
-{
-    uint16_t layer = (uint16_t)b->graph->stages.items[stage].layer;
-    uint64_t staging = 0;
-    struct kvs_op op = {.kind = KVS_OP_HOST,
-                        .tag = KVS_TAG_STORE,
-                        .queue = KVS_HOST_QUEUE,
-                        .layer = layer,
-                        .host = {.n_calls = (uint32_t)kvs_case_batch_rows(b->c)}};
-    KVS_TRY(build_wait(b, KVS_TAG_CONSUMER, layer));
-    for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        if (kvs_build_holds(b, stage, d))
-            KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD,
-                                     b->err));
-    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
-        for (uint32_t d = 0; d < b->graph->n_devices; d++)
-            if (kvs_build_stores(b, stage, d))
-                KVS_TRY(kvs_build_store_side(b, stage, d, (kvs_kv_side)side, &staging));
-    if (staging == 0)
-        return KVS_OK; /* the layer reads another one's cells */
-    struct kvs_range rows = build_whole(b->buf_staging, 0, staging);
-    KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
-    KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_READ, b->err));
-    for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        if (kvs_build_holds(b, stage, d))
-            KVS_TRY(kvs_build_cache_writes(b, stage, d));
-    return KVS_OK;
-}
-
 /* The hidden state goes through host memory to the device of the next piece. */
 static kvs_status build_hop(struct kvs_build *b, uint32_t from, uint32_t to, uint16_t layer)
 {
     uint64_t hidden = kvs_build_hidden_bytes(b);
-    KVS_TRY(build_wait(b, KVS_TAG_HOP, layer));
+    KVS_TRY(kvs_build_wait(b, KVS_TAG_HOP, layer));
     KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[from].last_compute, 0,
                              hidden > 0 ? KVS_DEP_HAZARD : KVS_DEP_PACING, b->err));
     if (hidden == 0) /* a synthetic program: in sequence all the same */
@@ -140,13 +111,22 @@ static bool build_hidden_crosses(const struct kvs_build *b, const struct kvs_pie
            (piece < last && piece[1].device != piece->device);
 }
 
+/* Is it the first piece of a token on its device? Every device has its own constants. */
+static bool build_is_first_of_device(const struct kvs_build *b, const struct kvs_piece *piece)
+{
+    for (const struct kvs_piece *p = b->graph->pieces.items; p < piece; p++)
+        if (p->device < 0 || p->device == piece->device)
+            return false;
+    return true;
+}
+
 static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_piece *piece,
                                          uint32_t d, const uint32_t *slots)
 {
     const struct kvs_build_device *device = &b->devices[d];
     uint64_t rotation = kvs_build_rotation_bytes(b);
     struct kvs_range hidden = build_whole(device->buf_hidden, 0, kvs_build_hidden_bytes(b));
-    if (piece == &b->graph->pieces.items[0] && rotation > 0) {
+    if (rotation > 0 && build_is_first_of_device(b, piece)) {
         struct kvs_range constants = build_whole(device->buf_rotation, 0, rotation);
         KVS_TRY(kvs_plan_add_access(b->plan, &constants, KVS_ACCESS_READ, b->err));
     }
@@ -157,12 +137,8 @@ static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_p
     if (piece->stage != KVS_NO_STAGE && kvs_build_holds(b, piece->stage, d))
         KVS_TRY(kvs_build_window_reads(b, piece->stage, d, slots[d]));
     if (piece->before_stage != KVS_NO_STAGE && kvs_build_stores(b, piece->before_stage, d)) {
-        for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
-            struct kvs_range rows =
-                kvs_build_new_rows(b, piece->before_stage, d, (kvs_kv_side)side);
-            if (rows.width > 0)
-                KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_WRITE, b->err));
-        }
+        struct kvs_range rows = kvs_build_new_rows(b, piece->before_stage, d);
+        KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_WRITE, b->err));
     }
     if (piece->is_last_of_token) {
         struct kvs_range logits = build_whole(device->buf_logits, 0, 4);
@@ -238,7 +214,7 @@ kvs_status kvs_build_sample(struct kvs_build *b)
                         .queue = KVS_HOST_QUEUE,
                         .layer = KVS_NO_LAYER,
                         .host = {.n_calls = 1}};
-    KVS_TRY(build_wait(b, KVS_TAG_SAMPLE, KVS_NO_LAYER));
+    KVS_TRY(kvs_build_wait(b, KVS_TAG_SAMPLE, KVS_NO_LAYER));
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
         if (b->devices[d].last_compute != KVS_NO_OP)
             KVS_TRY(kvs_plan_add_dep(b->plan, b->devices[d].last_compute, 0, KVS_DEP_HAZARD,

@@ -236,30 +236,6 @@ uint64_t kvs_build_window_bytes(const struct kvs_build *b, uint32_t stage, uint3
     return bytes;
 }
 
-kvs_status kvs_build_store_side(struct kvs_build *b, uint32_t stage, uint32_t device,
-                                kvs_kv_side side, uint64_t *staging_offset)
-{
-    struct window_side v = window_side_of(b, stage, device, side);
-    if (v.width == 0)
-        return KVS_OK;
-    uint64_t n_rows = kvs_case_batch_rows(b->c);
-    struct kvs_op op = {.kind = KVS_OP_COPY,
-                        .tag = KVS_TAG_STORE,
-                        .flags = KVS_OP_BLOCKS | KVS_OP_D2H,
-                        .queue = b->devices[device].q_blocking,
-                        .layer = (uint16_t)b->graph->stages.items[stage].layer};
-    struct kvs_range source = kvs_build_new_rows(b, stage, device, side);
-    struct kvs_range target = {.buffer = b->buf_staging,
-                               .offset = *staging_offset,
-                               .width = (uint32_t)v.width,
-                               .pitch = (uint32_t)v.width,
-                               .rows = (uint32_t)n_rows};
-    *staging_offset += n_rows * v.width;
-    KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
-    KVS_TRY(kvs_plan_add_access(b->plan, &source, KVS_ACCESS_READ, b->err));
-    return kvs_plan_add_access(b->plan, &target, KVS_ACCESS_WRITE, b->err);
-}
-
 kvs_status kvs_build_cache_writes(struct kvs_build *b, uint32_t stage, uint32_t device)
 {
     for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
@@ -270,17 +246,4 @@ kvs_status kvs_build_cache_writes(struct kvs_build *b, uint32_t stage, uint32_t 
         }
     }
     return KVS_OK;
-}
-
-struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, uint32_t device,
-                                    kvs_kv_side side)
-{
-    const struct kvs_stage_part *part = &b->graph->stages.items[stage].parts[device];
-    uint64_t n_rows = kvs_case_batch_rows(b->c);
-    uint32_t width = (uint32_t)(side == KVS_KV_SIDE_K ? part->k_bytes : part->v_bytes);
-    return (struct kvs_range){.buffer = b->devices[device].buf_new,
-                              .offset = side == KVS_KV_SIDE_K ? 0 : part->k_bytes * n_rows,
-                              .width = width,
-                              .pitch = width,
-                              .rows = (uint32_t)n_rows};
 }

@@ -174,6 +174,68 @@ static void test_every_edge(void **state)
     }
 }
 
+/* The plan with operation i of its first segment doing nothing, at the same place. */
+static kvs_status check_without(uint32_t i, struct kvs_error *err)
+{
+    struct kvs_op *op = &toy.plan->segments.items[0].ops.items[i], kept = *op;
+    op->kind = op->queue == KVS_HOST_QUEUE ? KVS_OP_HOST : KVS_OP_COMPUTE;
+    op->flags &= KVS_OP_BLOCKS;
+    op->n_access = 0;
+    op->compute = (struct kvs_op){0}.compute;
+    kvs_status status = kvs_plan_check(toy.plan, NULL, NULL, err);
+    *op = kept;
+    return status;
+}
+
+/* Does a compute leave anything but the hidden state, which stays on its queue? */
+static bool leaves_bytes(const struct kvs_segment *segment, const struct kvs_op *op)
+{
+    const struct kvs_range *a = kvs_segment_accesses(segment, op);
+    for (uint32_t i = 0; i < op->n_access; i++)
+        if (a[i].mode == KVS_ACCESS_WRITE &&
+            !strstr(toy.plan->buffers.items[a[i].buffer].name, ".hidden"))
+            return true;
+    return false;
+}
+
+/* Work whose bytes are not stated: a yield, and what hands the hidden state on. */
+static bool is_free(const struct kvs_segment *segment, const struct kvs_op *op)
+{
+    return op->n_access == 0 || op->tag == KVS_TAG_HOP || op->tag == KVS_TAG_SAMPLE ||
+           op->tag == KVS_TAG_INPUT ||
+           (op->kind == KVS_OP_COMPUTE && !leaves_bytes(segment, op));
+}
+
+/* Each copy, compute and store is left out in turn: the plan is refused. */
+static void test_every_op(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t n_devices;
+        kvs_split_mode mode;
+    } table[] = {{1, KVS_SPLIT_NONE}, {2, KVS_SPLIT_LAYER}, {2, KVS_SPLIT_TENSOR}};
+    for (size_t o = 1; o < KVS_COUNT_OF(options); o++)
+        for (size_t i = 0; i < KVS_COUNT_OF(table); i++) {
+            unsigned n = 0;
+            set_case(table[i].n_devices, table[i].mode, &options[o], &streams[i]);
+            plan_of(&options[o]);
+            const struct kvs_segment *segment = &toy.plan->segments.items[0];
+            for (uint32_t k = 0; k < segment->ops.n; k++) {
+                struct kvs_error err = {0};
+                const struct kvs_op *op = &segment->ops.items[k];
+                if (is_free(segment, op))
+                    continue;
+                n++;
+                if (check_without(k, &err) != KVS_EPLAN)
+                    fail_msg("%s, split %u: nobody misses op %u (%s %s layer %d)\n",
+                             options[o].name, (unsigned)table[i].mode, (unsigned)k,
+                             kvs_op_kind_name(op->kind), kvs_tag_name(op->tag), op->layer);
+            }
+            assert_true(n >= 4 * N_LAYERS);
+            toy_fini(&toy);
+        }
+}
+
 /* Edges of one segment between two tags. */
 static unsigned count_edges(const struct kvs_segment *s, kvs_dep_kind kind, kvs_tag from,
                             kvs_tag to)
@@ -401,7 +463,7 @@ int main(void)
         cmocka_unit_test(test_pacing_edges),         cmocka_unit_test(test_slot_edges),
         cmocka_unit_test(test_hop_without_bytes),    cmocka_unit_test(test_example_ordered),
         cmocka_unit_test(test_example_tensor_split), cmocka_unit_test(test_issue_order),
-        cmocka_unit_test(test_shared_cells),
+        cmocka_unit_test(test_shared_cells),         cmocka_unit_test(test_every_op),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
