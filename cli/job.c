@@ -84,6 +84,7 @@ kvs_status kvs_job_open(struct kvs_job *job, struct kvs_catalogue *catalogue,
         KVS_TRY(job_experiment(job, catalogue, experiment, diags, err));
     KVS_TRY(kvs_settings_apply(options, &job->experiment, err));
     job->seed = kvs_options_u64(options, "seed");
+    job->n_threads = (unsigned)kvs_options_u64(options, "threads");
     KVS_TRY(job_machine(job, catalogue, diags, err));
     KVS_TRY(job_model(job, catalogue, diags, err));
     KVS_TRY(job_complete(job, options, err));

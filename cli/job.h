@@ -26,6 +26,7 @@ struct kvs_job {
     struct kvs_product *product;                        /* owned */
     struct kvs_table *measured;                         /* owned, or NULL */
     uint64_t seed;
+    unsigned n_threads; /* rows worked on at a time; 0: one per processor */
 };
 
 /*

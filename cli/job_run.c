@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "cli/job.h"
 #include "sim/exec_sim.h"
 
@@ -124,8 +125,8 @@ static void run_disown(struct kvs_row *row)
     row->bound_name[0] = '\0';
 }
 
-static kvs_status run_row(const struct kvs_job *s, struct kvs_job_run *run, struct kvs_row *row,
-                          struct kvs_error *err)
+static kvs_status run_row(const struct kvs_job *s, const struct kvs_job_run *run,
+                          struct kvs_row *row, struct kvs_error *err)
 {
     const struct kvs_arm *arm = &s->experiment.arms.items[row->arm];
     struct kvs_predict_options options = {.exec = &kvs_exec_sim,
@@ -175,52 +176,58 @@ static kvs_status run_tell(struct kvs_job_run *run, const struct kvs_row *row,
     return KVS_OK;
 }
 
-/* All arms of configuration i. */
-static kvs_status run_configuration(const struct kvs_job *s, struct kvs_job_run *run, size_t i,
-                                    struct kvs_rows *rows, struct kvs_error *err)
+/* What the threads share. Rows are made by any of them, and told of by the caller's alone. */
+struct run_work {
+    const struct kvs_job *job;
+    struct kvs_job_run *run;
+    struct kvs_rows *rows; /* room for all of them; n are done and told of */
+};
+
+/* Row i: arm by arm within a configuration. */
+static kvs_status run_work(void *context, size_t i, struct kvs_error *err)
 {
-    struct kvs_row_context context = kvs_job_context(s);
+    const struct run_work *w = context;
+    const struct kvs_job *s = w->job;
+    struct kvs_row_context row_context = kvs_job_context(s);
     struct kvs_configuration configuration;
+    struct kvs_row *row = &w->rows->items[i];
     uint64_t values[KVS_SETTING_COUNT];
-    kvs_product_get(s->product, i, &configuration);
+    size_t index = i / s->experiment.arms.n, arm = i % s->experiment.arms.n;
+    kvs_product_get(s->product, index, &configuration);
     for (unsigned k = 0; k < KVS_SETTING_COUNT; k++)
         values[k] = kvs_configuration_value(s->product, &configuration, (kvs_setting)k);
-    for (size_t a = 0; a < s->experiment.arms.n; a++) {
-        struct kvs_error fault = {0};
-        KVS_TRY(KVS_ARRAY_RESERVE(rows, rows->n + 1, err));
-        struct kvs_row *row = &rows->items[rows->n];
-        struct kvs_case c = configuration.c;
-        kvs_arm_apply(&s->experiment.arms.items[a], &c.transport);
-        kvs_row_init(row, &context, &c, values, a);
-        row->configuration = i;
-        if (run->is_named_by_plan) {
-            row->policy = row->arm_name;
-            row->llama_flags[0] = '\0';
-        }
-        kvs_status status = run_judge(run, row, run_row(s, run, row, &fault), &fault);
-        if (status != KVS_OK) {
-            if (err != NULL)
-                *err = fault;
-            return status;
-        }
-        rows->n++;
-        KVS_TRY(run_tell(run, row, err));
+    kvs_arm_apply(&s->experiment.arms.items[arm], &configuration.c.transport);
+    kvs_row_init(row, &row_context, &configuration.c, values, arm);
+    row->configuration = index;
+    if (w->run->is_named_by_plan) {
+        row->policy = row->arm_name;
+        row->llama_flags[0] = '\0';
     }
-    return KVS_OK;
+    return run_row(s, w->run, row, err);
+}
+
+static kvs_status run_take(void *context, size_t i, kvs_status status, struct kvs_error *err)
+{
+    struct run_work *w = context;
+    struct kvs_row *row = &w->rows->items[i];
+    size_t n_arms = w->job->experiment.arms.n;
+    KVS_TRY(run_judge(w->run, row, status, err));
+    w->rows->n = i + 1;
+    if (w->run->console != NULL)
+        kvs_console_progress(w->run->console, (i + 1) / n_arms, kvs_product_n(w->job->product),
+                             w->job->experiment.name != NULL ? w->job->experiment.name : "");
+    return run_tell(w->run, row, err);
 }
 
 kvs_status kvs_job_run(const struct kvs_job *job, struct kvs_job_run *run,
                        struct kvs_rows *rows, struct kvs_error *err)
 {
-    size_t n = kvs_product_n(job->product);
-    const char *name = job->experiment.name != NULL ? job->experiment.name : "";
-    kvs_status status = KVS_OK;
-    for (size_t i = 0; i < n && status == KVS_OK; i++) {
-        if (run->console != NULL)
-            kvs_console_progress(run->console, i, n, name);
-        status = run_configuration(job, run, i, rows, err);
-    }
-    if (run->console != NULL)
-        kvs_console_progress(run->console, n, n, name);
-    return status;
+    struct run_work w = {.job = job, .run = run, .rows = rows};
+    struct kvs_parallel parallel = {.n = kvs_product_n(job->product) * job->experiment.arms.n,
+                                    .n_threads = job->n_threads,
+                                    .context = &w,
+                                    .work = run_work,
+                                    .take = run_take};
+    KVS_TRY(KVS_ARRAY_RESERVE(rows, parallel.n, err));
+    return kvs_parallel_run(&parallel, err);
 }

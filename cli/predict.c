@@ -1,4 +1,5 @@
 /* kvsim predict: experiments or flags in, rows out. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/job.h"
@@ -6,6 +7,7 @@
 #include "formats/perfetto.h"
 #include "formats/plan_lines.h"
 #include "formats/plan_origin.h"
+#include "sched/plan_check.h"
 
 static const char *const format_choices[] = {"md", "csv", "json", "jsonl", NULL};
 static const char *const second_choices[] = {"md", "csv", "json", "jsonl", "none", NULL};
@@ -230,6 +232,22 @@ static kvs_status predict_experiment(struct predict *p, const char *name, struct
     return status;
 }
 
+/* Every token of a plan from a file is proved, before any of its predictions. */
+static kvs_status predict_prove_plan(const struct predict *p, struct kvs_error *err)
+{
+    struct kvs_plan_check_report report = {0};
+    kvs_status status = kvs_plan_check(p->plan, &KVS_PLAN_CHECK_ALL, &report, err);
+    if (status != KVS_OK)
+        predict_place(p, err);
+    if (status == KVS_OK && report.is_cut)
+        kvs_console_warn(
+            &p->console,
+            "the plan was not proved in every token: it is larger than the %" PRIu64
+            " operations that are unrolled",
+            KVS_PLAN_CHECK_MAX_OPS);
+    return status;
+}
+
 static kvs_status predict_read_plan(struct predict *p, struct kvs_error *err)
 {
     const char *path = kvs_options_str(p->options, "plan");
@@ -241,7 +259,7 @@ static kvs_status predict_read_plan(struct predict *p, struct kvs_error *err)
     kvs_status status =
         kvs_plan_lines_read(strcmp(path, "-") == 0 ? "stdin" : path, data, n, &p->plan, err);
     kvs_mem_free(data);
-    return status;
+    return status == KVS_OK ? predict_prove_plan(p, err) : status;
 }
 
 static kvs_status predict_all(struct predict *p, struct kvs_error *err)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/parallel.h"
+
 static const struct kvs_option inputs[] = {
     {.name = "machine",
      .kind = KVS_OPTION_STRING,
@@ -25,6 +27,14 @@ static const struct kvs_option inputs[] = {
      .metavar = "N",
      .fallback = "1",
      .help = "seed, recorded in every row"},
+    {.name = "threads",
+     .alias = "-t",
+     .kind = KVS_OPTION_U64,
+     .metavar = "N",
+     .max = KVS_PARALLEL_MAX_THREADS,
+     .fallback = "0",
+     .help =
+         "rows worked on at a time; 0: one per processor, up to 16. The answer is the same"},
 };
 
 static const struct kvs_option workload[] = {
