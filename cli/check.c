@@ -1,4 +1,5 @@
 /* kvsim check: reads a file of any kind, resolves it, proves a plan, and says what it read. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli/catalogue.h"
@@ -123,16 +124,29 @@ static kvs_status check_experiment(struct check *c, struct kvs_error *err)
     return status;
 }
 
+/* Where the budget ended before the tokens did. */
+static void check_print_cut(const struct kvs_plan_check_report *report, struct kvs_text *out)
+{
+    if (report->is_cut)
+        kvs_text_printf(out,
+                        "  not every token was examined: that would take more than %" PRIu64
+                        " steps (operations, accesses)\n  ranges with different steps that "
+                        "meet only in a token left out are not seen\n",
+                        KVS_PLAN_CHECK_MAX_OPS);
+}
+
 static kvs_status check_plan(struct check *c, struct kvs_error *err)
 {
     struct kvs_plan *plan;
     struct kvs_plan_check_report report = {0};
     KVS_TRY(kvs_plan_lines_read(c->name, c->data, c->n, &plan, err));
-    kvs_status status = kvs_plan_check(plan, NULL, &report, err);
-    if (status == KVS_OK)
+    kvs_status status = kvs_plan_check(plan, &KVS_PLAN_CHECK_ALL, &report, err);
+    if (status == KVS_OK) {
         kvs_check_print_plan(plan, &report, &c->out);
-    else if (err != NULL && err->file[0] == '\0')
+        check_print_cut(&report, &c->out);
+    } else if (err != NULL && err->file[0] == '\0') {
         (void)snprintf(err->file, sizeof err->file, "%s", c->name);
+    }
     kvs_plan_destroy(plan);
     return status;
 }

@@ -240,11 +240,10 @@ static kvs_status predict_prove_plan(const struct predict *p, struct kvs_error *
     if (status != KVS_OK)
         predict_place(p, err);
     if (status == KVS_OK && report.is_cut)
-        kvs_console_warn(
-            &p->console,
-            "the plan was not proved in every token: it is larger than the %" PRIu64
-            " operations that are unrolled",
-            KVS_PLAN_CHECK_MAX_OPS);
+        kvs_console_warn(&p->console,
+                         "not every token of the plan was proved: that would take more than "
+                         "%" PRIu64 " steps (operations, accesses)",
+                         KVS_PLAN_CHECK_MAX_OPS);
     return status;
 }
 

@@ -76,13 +76,14 @@ static kvs_status bytes_fault(const struct kvs_bytes *bytes, const struct kvs_hb
 }
 
 /* Compares area with a list, drops what can no longer matter, and reports the first race. */
-static kvs_status bytes_scan(const struct kvs_bytes *bytes, const struct kvs_hb *hb,
+static kvs_status bytes_scan(struct kvs_bytes *bytes, const struct kvs_hb *hb,
                              const struct kvs_area *area, bool is_write,
                              struct kvs_touch_list *list, bool list_writes,
                              struct kvs_error *err)
 {
     if (list->items.n == 0 || area->offset >= list->hi || kvs_area_end(area) <= list->lo)
         return KVS_OK;
+    bytes->n_visited += list->items.n;
     size_t n_kept = 0;
     for (size_t i = 0; i < list->items.n; i++) {
         const struct kvs_touch touch = list->items.items[i];

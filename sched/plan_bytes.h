@@ -34,6 +34,7 @@ struct kvs_bytes_buffer {
 struct kvs_bytes {
     const struct kvs_plan *plan;      /* borrowed */
     struct kvs_bytes_buffer *buffers; /* owned, [plan->buffers.n] */
+    uint64_t n_visited;               /* accesses looked at so far: the work done */
 };
 
 /* Even after a failure kvs_bytes_fini is due. */

@@ -10,6 +10,8 @@
 
 /* More instances than this are not unrolled: about ten seconds of work. */
 #define CHECK_MAX_OPS (UINT64_C(1) << 25)
+/* Looking at a piece of a buffer or at a phase costs so much less than an operation. */
+#define CHECK_VISITS_PER_OP 256u
 
 struct check {
     const struct kvs_plan *plan;
@@ -18,7 +20,9 @@ struct check {
     struct kvs_hb hb;
     struct kvs_bytes bytes;
     struct kvs_content content;
-    bool is_quiet; /* warming up after tokens were left out: no faults of bytes */
+    uint64_t n_scanned; /* operations looked through for those of a token, tokens included */
+    uint64_t n_short;   /* operations asked for by short proofs */
+    bool is_quiet;      /* warming up after tokens were left out: no faults of bytes */
 };
 
 /* Reads first: what an operation writes is not what it read. */
@@ -89,6 +93,7 @@ static kvs_status check_tokens(struct check *c, uint32_t s, uint32_t first, uint
         KVS_TRY(kvs_hb_begin_token(&c->hb, s, t, err));
         c->content.token++;
         c->report.n_tokens++;
+        c->n_scanned += CHECK_VISITS_PER_OP + segment->ops.n;
         for (kvs_op_id id = 0; id < segment->ops.n; id++)
             if (segment->ops.items[id].phase == t % segment->period)
                 KVS_TRY(check_op(c, id, err));
@@ -167,21 +172,57 @@ static kvs_status check_leap(struct check *c, uint32_t s, uint32_t first, uint32
     return KVS_OK;
 }
 
-static kvs_status check_size(const struct check *c, uint64_t n_tokens, size_t n_ops,
-                             struct kvs_error *err)
+static kvs_status check_size(struct check *c, const struct kvs_segment *segment,
+                             uint64_t n_tokens, struct kvs_error *err)
 {
-    if (n_tokens * n_ops <= CHECK_MAX_OPS - c->report.n_ops)
+    c->n_short += (n_tokens / segment->period + 1) * segment->ops.n;
+    if (c->n_short <= CHECK_MAX_OPS)
         return KVS_OK;
     return kvs_error_set(err, KVS_EPLAN,
                          "plan: too large to prove: period and distances ask for %" PRIu64
                          " tokens of %zu operations",
-                         n_tokens, n_ops);
+                         n_tokens, segment->ops.n);
+}
+
+/* Work done so far, in operations. */
+static uint64_t check_spent(const struct check *c)
+{
+    return c->report.n_ops + c->report.n_accesses + c->n_scanned / CHECK_VISITS_PER_OP +
+           (c->content.n_visited + c->bytes.n_visited) / CHECK_VISITS_PER_OP;
+}
+
+/* Goes on from token *at of a segment to its end, or to the end of the budget. */
+static kvs_status check_onwards(struct check *c, uint32_t s, uint64_t *at,
+                                struct kvs_error *err)
+{
+    const struct kvs_segment *segment = &c->plan->segments.items[s];
+    while (*at < segment->n_tokens && check_spent(c) < c->options.max_ops) {
+        KVS_TRY(check_tokens(c, s, (uint32_t)*at, (uint32_t)(*at + 1), err));
+        ++*at;
+    }
+    return KVS_OK;
+}
+
+/* The last tokens [n - tail, n) of a segment proved up to `head`, behind a leap and a warm-up
+ * that brings queues and buffers into the state of that point. */
+static kvs_status check_end(struct check *c, uint32_t s, uint64_t head, uint64_t warm_up,
+                            uint64_t tail, struct kvs_error *err)
+{
+    const struct kvs_segment *segment = &c->plan->segments.items[s];
+    uint64_t n = segment->n_tokens;
+    uint64_t resume = n - warm_up - tail;
+    resume -= (resume - head) % segment->period;
+    KVS_TRY(check_leap(c, s, (uint32_t)head, (uint32_t)resume, err));
+    c->is_quiet = true;
+    KVS_TRY(check_tokens(c, s, (uint32_t)resume, (uint32_t)(n - tail), err));
+    c->is_quiet = false;
+    return check_tokens(c, s, (uint32_t)(n - tail), (uint32_t)n, err);
 }
 
 /*
- * The first tokens of a segment, until period and distances have been seen twice: two tokens of
- * a phase prove affine ranges for all. When another segment follows, the last tokens too,
- * behind a leap and a warm-up that brings queues and buffers into the state of that point.
+ * The first tokens of a segment: in the short proof until period and distances have been seen
+ * twice (plan_check.h says what that proves). When another segment follows, the last tokens
+ * too.
  */
 static kvs_status check_segment(struct check *c, uint32_t s, struct kvs_error *err)
 {
@@ -190,23 +231,21 @@ static kvs_status check_segment(struct check *c, uint32_t s, struct kvs_error *e
     uint64_t n = segment->n_tokens, head = 2 * period + longest + 1;
     uint64_t warm_up = period + longest + 1;
     bool is_last = s + 1 == c->plan->segments.n;
-    bool has_tail = !is_last && !segment[1].has_barrier;
-    uint64_t tail = has_tail ? warm_up : 0;
-    if (is_last && n > head)
-        n = head;
-    if (n <= head + warm_up + tail) {
-        KVS_TRY(check_size(c, n, segment->ops.n, err));
+    uint64_t tail = is_last || segment[1].has_barrier ? 0 : warm_up;
+    uint64_t rest = is_last ? 0 : warm_up + tail;
+    if (n <= head + rest) {
+        KVS_TRY(check_size(c, segment, n, err));
         return check_tokens(c, s, 0, (uint32_t)n, err);
     }
-    KVS_TRY(check_size(c, head + warm_up + tail + period, segment->ops.n, err));
-    uint64_t resume = n - warm_up - tail;
-    resume -= (resume - head) % period;
+    KVS_TRY(check_size(c, segment, head + rest + (is_last ? 0 : period), err));
     KVS_TRY(check_tokens(c, s, 0, (uint32_t)head, err));
-    KVS_TRY(check_leap(c, s, (uint32_t)head, (uint32_t)resume, err));
-    c->is_quiet = true;
-    KVS_TRY(check_tokens(c, s, (uint32_t)resume, (uint32_t)(n - tail), err));
-    c->is_quiet = false;
-    return check_tokens(c, s, (uint32_t)(n - tail), (uint32_t)n, err);
+    if (c->options.unrolls_all) {
+        KVS_TRY(check_onwards(c, s, &head, err));
+        if (n - head <= rest)
+            return check_tokens(c, s, (uint32_t)head, (uint32_t)n, err);
+        c->report.is_cut = true;
+    }
+    return is_last ? KVS_OK : check_end(c, s, head, warm_up, tail, err);
 }
 
 static kvs_status check_walk(struct check *c, struct kvs_error *err)
@@ -242,6 +281,10 @@ kvs_status kvs_plan_check(const struct kvs_plan *plan,
     c->options = options ? *options
                          : (struct kvs_plan_check_options){.skip_segment = UINT32_MAX,
                                                            .skip_dep = UINT32_MAX};
+    if (c->options.max_ops == 0)
+        c->options.max_ops = KVS_PLAN_CHECK_MAX_OPS;
+    if (c->options.max_ops > CHECK_MAX_OPS)
+        c->options.max_ops = CHECK_MAX_OPS;
     kvs_status status = check_walk(c, err);
     if (report)
         *report = c->report;

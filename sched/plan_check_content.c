@@ -65,9 +65,10 @@ static kvs_status content_splice(struct kvs_content_buffer *buffer, size_t first
     return KVS_OK;
 }
 
-static kvs_status content_put(struct kvs_content_buffer *buffer, const struct kvs_run *run,
-                              struct kvs_error *err)
+static kvs_status content_put(struct kvs_content *content, uint32_t id,
+                              const struct kvs_run *run, struct kvs_error *err)
 {
+    struct kvs_content_buffer *buffer = &content->buffers[id];
     struct kvs_run fresh[3];
     size_t n_new = 0;
     size_t first = content_find(buffer, run->lo), last = first;
@@ -84,6 +85,7 @@ static kvs_status content_put(struct kvs_content_buffer *buffer, const struct kv
         rest->source_position += run->hi - rest->lo;
         rest->lo = run->hi;
     }
+    content->n_visited += buffer->runs.n - first;
     return content_splice(buffer, first, last, fresh, n_new, err);
 }
 
@@ -106,18 +108,19 @@ kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area 
         run.lo = area->offset + row * area->pitch;
         run.hi = run.lo + area->width;
         run.source_position = row * area->width;
-        KVS_TRY(content_put(&content->buffers[area->buffer], &run, err));
+        KVS_TRY(content_put(content, area->buffer, &run, err));
     }
     return KVS_OK;
 }
 
 /* A byte of area in [lo, hi) that no run holds; its address and the end of the gap. */
-static bool content_find_gap(const struct kvs_content *content, const struct kvs_area *area,
+static bool content_find_gap(struct kvs_content *content, const struct kvs_area *area,
                              uint64_t *out_lo, uint64_t *out_hi)
 {
     const struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
     uint64_t end = kvs_area_end(area), at = area->offset;
     for (size_t i = content_find(buffer, at); at < end; i++) {
+        content->n_visited++;
         uint64_t next = i < buffer->runs.n ? buffer->runs.items[i].lo : end;
         if (next > end)
             next = end;
@@ -130,8 +133,8 @@ static bool content_find_gap(const struct kvs_content *content, const struct kvs
     return false;
 }
 
-kvs_status kvs_content_check_read(const struct kvs_content *content,
-                                  const struct kvs_area *area, struct kvs_error *err)
+kvs_status kvs_content_check_read(struct kvs_content *content, const struct kvs_area *area,
+                                  struct kvs_error *err)
 {
     uint64_t lo, hi;
     if (!content_find_gap(content, area, &lo, &hi))
@@ -141,8 +144,8 @@ kvs_status kvs_content_check_read(const struct kvs_content *content,
                           content->plan->buffers.items[area->buffer].name, lo, hi);
 }
 
-kvs_status kvs_content_check_fresh(const struct kvs_content *content,
-                                   const struct kvs_area *area, struct kvs_error *err)
+kvs_status kvs_content_check_fresh(struct kvs_content *content, const struct kvs_area *area,
+                                   struct kvs_error *err)
 {
     const struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
     const char *name = content->plan->buffers.items[area->buffer].name;
@@ -155,6 +158,7 @@ kvs_status kvs_content_check_fresh(const struct kvs_content *content,
     for (size_t i = content_find(buffer, area->offset);
          i < buffer->runs.n && buffer->runs.items[i].lo < kvs_area_end(area); i++) {
         const struct kvs_run *run = &buffer->runs.items[i];
+        content->n_visited++;
         if (run->token == content->token ||
             !kvs_area_meets(area, 0, kvs_area_bytes(area), run->lo, run->hi, &lo))
             continue;
@@ -218,8 +222,7 @@ static kvs_status content_fault_other(const struct kvs_content *content,
 }
 
 /* Whether the expected bytes of the piece were written after the copy took them. */
-static kvs_status content_check_stale(const struct kvs_content *content,
-                                      const struct kvs_area *area,
+static kvs_status content_check_stale(struct kvs_content *content, const struct kvs_area *area,
                                       const struct kvs_area *expected,
                                       const struct content_piece *piece, struct kvs_error *err)
 {
@@ -229,6 +232,7 @@ static kvs_status content_check_stale(const struct kvs_content *content,
     for (size_t i = content_find(buffer, from);
          i < buffer->runs.n && buffer->runs.items[i].lo < to; i++) {
         const struct kvs_run *run = &buffer->runs.items[i];
+        content->n_visited++;
         if (run->serial <= piece->run->serial ||
             !kvs_area_meets(expected, piece->position, piece->n, run->lo, run->hi, NULL))
             continue;
@@ -244,8 +248,7 @@ static kvs_status content_check_stale(const struct kvs_content *content,
     return KVS_OK;
 }
 
-static kvs_status content_check_piece(const struct kvs_content *content,
-                                      const struct kvs_area *area,
+static kvs_status content_check_piece(struct kvs_content *content, const struct kvs_area *area,
                                       const struct kvs_area *expected,
                                       const struct content_piece *piece, struct kvs_error *err)
 {
@@ -258,8 +261,7 @@ static kvs_status content_check_piece(const struct kvs_content *content,
 }
 
 /* Bytes [lo, hi) of area, a row, which begins at `position`. */
-static kvs_status content_check_row(const struct kvs_content *content,
-                                    const struct kvs_area *area,
+static kvs_status content_check_row(struct kvs_content *content, const struct kvs_area *area,
                                     const struct kvs_area *expected, uint64_t lo, uint64_t hi,
                                     uint64_t position, struct kvs_error *err)
 {
@@ -267,6 +269,7 @@ static kvs_status content_check_row(const struct kvs_content *content,
     uint64_t at = lo;
     for (size_t i = content_find(buffer, lo); at < hi; i++) {
         const struct kvs_run *run = i < buffer->runs.n ? &buffer->runs.items[i] : NULL;
+        content->n_visited++;
         uint64_t start = run && run->lo < hi ? run->lo : hi;
         struct content_piece piece = {.run = run, .at = at, .position = position + at - lo};
         if (at < start) {
@@ -280,8 +283,7 @@ static kvs_status content_check_row(const struct kvs_content *content,
     return KVS_OK;
 }
 
-kvs_status kvs_content_check_expect(const struct kvs_content *content,
-                                    const struct kvs_area *area,
+kvs_status kvs_content_check_expect(struct kvs_content *content, const struct kvs_area *area,
                                     const struct kvs_area *expected, struct kvs_error *err)
 {
     bool is_itself = area->buffer == expected->buffer && area->offset == expected->offset &&

@@ -36,6 +36,7 @@ struct kvs_content {
     struct kvs_op_ref now;              /* set by the caller before each call */
     uint32_t serial;
     uint32_t token;
+    uint64_t n_visited; /* runs looked at or moved so far: the work done */
 };
 
 /* Even after a failure kvs_content_fini is due. */
@@ -47,17 +48,14 @@ void kvs_content_fini(struct kvs_content *content);
 kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area *area,
                              const struct kvs_area *source, struct kvs_error *err) KVS_MUST_USE;
 /* KVS_EPLAN unless every byte of area was written, or is valid from the start. */
-kvs_status kvs_content_check_read(const struct kvs_content *content,
-                                  const struct kvs_area *area,
+kvs_status kvs_content_check_read(struct kvs_content *content, const struct kvs_area *area,
                                   struct kvs_error *err) KVS_MUST_USE;
 /* KVS_EPLAN unless the bytes of area are those of expected, which has as many. */
-kvs_status kvs_content_check_expect(const struct kvs_content *content,
-                                    const struct kvs_area *area,
+kvs_status kvs_content_check_expect(struct kvs_content *content, const struct kvs_area *area,
                                     const struct kvs_area *expected,
                                     struct kvs_error *err) KVS_MUST_USE;
 /* KVS_EPLAN unless every byte of area was written in this token. */
-kvs_status kvs_content_check_fresh(const struct kvs_content *content,
-                                   const struct kvs_area *area,
+kvs_status kvs_content_check_fresh(struct kvs_content *content, const struct kvs_area *area,
                                    struct kvs_error *err) KVS_MUST_USE;
 
 uint64_t kvs_content_size_bytes(const struct kvs_content *content);

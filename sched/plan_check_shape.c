@@ -46,11 +46,11 @@ static kvs_status shape_copy_side(const struct kvs_plan *plan, struct kvs_op_ref
         return kvs_plan_fault(plan, ref, err, "is a copy and must read, then write");
     if (is_on_device == (is_d2h == is_source))
         return KVS_OK;
-    kvs_status status = kvs_plan_fault(
-        plan, ref, err, "is a copy %s on queue %s, but %s %s, a buffer %s",
-        is_d2h ? "from device to host" : "from host to device",
-        plan->queues.items[op->queue].name, verbs[range->mode], buffer->name,
-        is_on_device ? "of the device" : "of the host");
+    kvs_status status =
+        kvs_plan_fault(plan, ref, err, "is a copy %s on queue %s, but %s %s, a buffer %s",
+                       is_d2h ? "from device to host" : "from host to device",
+                       plan->queues.items[op->queue].name, verbs[range->mode], buffer->name,
+                       is_on_device ? "of the device" : "of the host");
     kvs_error_hint(err, "a copy goes from host to device, with d2h from device to host");
     return status;
 }
@@ -106,6 +106,7 @@ static kvs_status shape_members(const struct kvs_plan *plan, struct kvs_op_ref f
         if (member->kind != KVS_OP_COLLECTIVE ||
             member->collective.group != op->collective.group)
             break;
+        at.token = member->phase;
         if (member->phase != op->phase)
             return kvs_plan_fault(plan, at, err,
                                   "is a member of collective %u in phase %u, op %u in phase %u",

@@ -60,10 +60,9 @@ static kvs_status structure_queues(const struct kvs_plan *plan, struct kvs_error
     for (size_t i = 1; i < plan->queues.n && status == KVS_OK; i++) {
         uint16_t device = plan->queues.items[i].device;
         if (++n_queues[device] > KVS_PLAN_MAX_QUEUES_PER_DEVICE)
-            status = kvs_error_set(err, KVS_EPLAN,
-                                   "plan: queue %s is one too many on device %u: at most %u",
-                                   plan->queues.items[i].name, (unsigned)device,
-                                   KVS_PLAN_MAX_QUEUES_PER_DEVICE);
+            status = kvs_error_set(
+                err, KVS_EPLAN, "plan: queue %s is one too many on device %u: at most %u",
+                plan->queues.items[i].name, (unsigned)device, KVS_PLAN_MAX_QUEUES_PER_DEVICE);
     }
     kvs_mem_free(memory);
     return status;

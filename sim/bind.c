@@ -94,10 +94,10 @@ static kvs_status bind_waiting(struct sim *sim)
     count = memory;
     kvs_status status = KVS_OK;
     for (uint32_t q = 1; q < sim->n_queues && status == KVS_OK; q++)
-        if (++count[sim->queues[q].device] > SIM_MAX_CANDIDATES)
+        if (++count[sim->queues[q].device] > KVS_PLAN_MAX_QUEUES_PER_DEVICE)
             status =
                 kvs_error_set(sim->err, KVS_ERANGE, "plan: more than %u queues on device %u",
-                              SIM_MAX_CANDIDATES, sim->queues[q].device);
+                              KVS_PLAN_MAX_QUEUES_PER_DEVICE, sim->queues[q].device);
     if (status == KVS_OK)
         status =
             kvs_mem_alloc(2 * (size_t)sim->n_queues, sizeof *sim->waiting, &memory, sim->err);

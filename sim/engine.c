@@ -33,7 +33,7 @@ void sim_copy_enqueue(struct sim *sim, uint32_t queue)
 
 static uint32_t engine_choose(const struct sim *sim, const struct sim_engine *engine)
 {
-    struct kvs_arbiter_candidate candidates[SIM_MAX_CANDIDATES];
+    struct kvs_arbiter_candidate candidates[KVS_PLAN_MAX_QUEUES_PER_DEVICE];
     for (uint32_t i = 0; i < engine->n_waiting; i++) {
         const struct sim_queue *q = &sim->queues[engine->waiting[i]];
         candidates[i] = (struct kvs_arbiter_candidate){.stream = engine->waiting[i],

@@ -18,9 +18,8 @@
 #include "sched/exec.h"
 #include "sim/event_tree.h"
 
-#define SIM_NONE           UINT32_MAX
-#define SIM_MAX_CANDIDATES 64u /* queues per device */
-#define SIM_ISSUE_RING     8u  /* instances in flight per queue to begin with; a power of two */
+#define SIM_NONE       UINT32_MAX
+#define SIM_ISSUE_RING 8u /* instances in flight per queue to begin with; a power of two */
 
 typedef enum sim_head {
     SIM_HEAD_NONE,     /* nothing issued, or not looked at yet */

@@ -278,7 +278,8 @@ static void test_random_collective(void **state)
     compare(2, true, false);
 }
 
-/* Members apart: the checker may refuse what brute force could justify, never the reverse. */
+/* Members at random places: apart they are refused, whatever brute force could justify; where
+ * they happen to stand together, what the checker accepts is good. */
 static void test_random_collective_apart(void **state)
 {
     (void)state;
