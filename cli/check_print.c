@@ -20,12 +20,14 @@ static void print_figure(const struct kvs_figure *figure, struct kvs_text *out)
     bool is_none = p->value == 0.0 && figure->zero != NULL;
     kvs_text_printf(out, "  %-36s %14s  %s", figure->name,
                     is_none ? figure->zero
-                            : kvs_figure_format(p->value, figure->unit, value, sizeof value),
+                            : kvs_figure_format(p->value, figure->unit, KVS_FIGURE_DIGITS,
+                                                value, sizeof value),
                     kvs_origin_name(p->origin));
     if (p->lo < p->hi)
-        kvs_text_printf(out, ", %s to %s",
-                        kvs_figure_format(p->lo, figure->unit, lo, sizeof lo),
-                        kvs_figure_format(p->hi, figure->unit, hi, sizeof hi));
+        kvs_text_printf(
+            out, ", %s to %s",
+            kvs_figure_format(p->lo, figure->unit, KVS_FIGURE_DIGITS, lo, sizeof lo),
+            kvs_figure_format(p->hi, figure->unit, KVS_FIGURE_DIGITS, hi, sizeof hi));
     if (p->build[0] != '\0')
         kvs_text_printf(out, ", build %s", p->build);
     if (p->source[0] != '\0')

@@ -163,26 +163,6 @@ kvs_status kvs_figures_add_host(struct kvs_figures *figures, const struct kvs_ma
                        err);
 }
 
-const char *kvs_figure_format(double value, kvs_unit unit, char *buf, size_t cap)
-{
-    switch (unit) {
-    case KVS_UNIT_TIME:
-        return kvs_format_time(kvs_ps_from_seconds(value), buf, cap);
-    case KVS_UNIT_RATE:
-        return kvs_format_rate(value, buf, cap);
-    case KVS_UNIT_BYTES:
-        return kvs_format_bytes((uint64_t)value, buf, cap);
-    case KVS_UNIT_FLOPS:
-        (void)snprintf(buf, cap, "%.1f TFLOP/s", value * 1e-12);
-        return buf;
-    case KVS_UNIT_FRAC:
-    case KVS_UNIT_PLAIN:
-        (void)snprintf(buf, cap, "%.4g", value);
-        return buf;
-    }
-    return buf;
-}
-
 const char *kvs_figure_unit(kvs_unit unit)
 {
     switch (unit) {

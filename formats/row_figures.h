@@ -37,8 +37,7 @@ kvs_status kvs_figures_add_link(struct kvs_figures *figures, const struct kvs_li
 kvs_status kvs_figures_add_host(struct kvs_figures *figures, const struct kvs_machine *machine,
                                 struct kvs_error *err) KVS_MUST_USE;
 
-/* "24.83 GB/s", "1.500 us", "0.65"; buf of KVS_UNITS_BUF is enough. Returns buf. */
-const char *kvs_figure_format(double value, kvs_unit unit, char *buf, size_t cap);
+#define KVS_FIGURE_DIGITS 4 /* shown of a figure: kvs_figure_format */
 /* "B/s", "s", "B", "FLOP/s", "": the unit of param.value. */
 const char *kvs_figure_unit(kvs_unit unit);
 

@@ -11,8 +11,9 @@ static void foot_interval(struct kvs_text *out, const struct kvs_param *param, k
 {
     char lo[KVS_UNITS_BUF], hi[KVS_UNITS_BUF];
     if (param->lo < param->hi)
-        kvs_text_printf(out, ", %s to %s", kvs_figure_format(param->lo, unit, lo, sizeof lo),
-                        kvs_figure_format(param->hi, unit, hi, sizeof hi));
+        kvs_text_printf(out, ", %s to %s",
+                        kvs_figure_format(param->lo, unit, KVS_FIGURE_DIGITS, lo, sizeof lo),
+                        kvs_figure_format(param->hi, unit, KVS_FIGURE_DIGITS, hi, sizeof hi));
 }
 
 static void foot_link(const struct kvs_device *device, const struct kvs_link *link,
@@ -20,15 +21,17 @@ static void foot_link(const struct kvs_device *device, const struct kvs_link *li
 {
     const struct kvs_param *rate = &link->rate[KVS_H2D];
     char buf[KVS_UNITS_BUF];
-    kvs_text_printf(out, "%s %s (", device->name,
-                    kvs_figure_format(rate->value, KVS_UNIT_RATE, buf, sizeof buf));
+    kvs_text_printf(
+        out, "%s %s (", device->name,
+        kvs_figure_format(rate->value, KVS_UNIT_RATE, KVS_FIGURE_DIGITS, buf, sizeof buf));
     if (link->is_rate_measured) {
         kvs_text_puts(out, kvs_origin_name(rate->origin));
     } else {
         double raw_Bps = kvs_pcie_raw_Bps(link->gen, link->lanes);
-        kvs_text_printf(out, "gen%ux%u %s x %.2f", link->gen, link->lanes,
-                        kvs_figure_format(raw_Bps, KVS_UNIT_RATE, buf, sizeof buf),
-                        rate->value / raw_Bps);
+        kvs_text_printf(
+            out, "gen%ux%u %s x %.2f", link->gen, link->lanes,
+            kvs_figure_format(raw_Bps, KVS_UNIT_RATE, KVS_FIGURE_DIGITS, buf, sizeof buf),
+            rate->value / raw_Bps);
     }
     foot_interval(out, rate, KVS_UNIT_RATE);
     kvs_text_puts(out, ")");
@@ -69,10 +72,10 @@ static void foot_compute(const struct kvs_row *row, struct kvs_text *out)
             kvs_text_puts(out, ")");
             continue;
         }
-        kvs_text_printf(
-            out, "not measured: %s x %.2f",
-            kvs_figure_format(device->memory_rate.value, KVS_UNIT_RATE, buf, sizeof buf),
-            device->memory_efficiency.value);
+        kvs_text_printf(out, "not measured: %s x %.2f",
+                        kvs_figure_format(device->memory_rate.value, KVS_UNIT_RATE,
+                                          KVS_FIGURE_DIGITS, buf, sizeof buf),
+                        device->memory_efficiency.value);
         foot_interval(out, &device->memory_efficiency, KVS_UNIT_FRAC);
     }
     kvs_text_puts(out, "\n");

@@ -9,6 +9,7 @@
 #include "base/units.h"
 
 #define PARAM_RATE_MIN_BPS 1e3 /* 1 TiB at this rate still fits virtual time */
+#define PARAM_LIMIT_DIGITS 6   /* in messages */
 
 static const char *const param_origin_names[] = {"default",  "stated", "datasheet",
                                                  "measured", "fitted", "inferred"};
@@ -72,8 +73,7 @@ static kvs_status param_parse(const char *text, kvs_unit unit, double *out,
     return kvs_parse_f64(text, out, err);
 }
 
-/* A limit, as people read it. */
-static const char *param_format(double value, kvs_unit unit, char *buf, size_t cap)
+const char *kvs_figure_format(double value, kvs_unit unit, int digits, char *buf, size_t cap)
 {
     switch (unit) {
     case KVS_UNIT_TIME:
@@ -83,13 +83,13 @@ static const char *param_format(double value, kvs_unit unit, char *buf, size_t c
     case KVS_UNIT_BYTES:
         return kvs_format_bytes((uint64_t)value, buf, cap);
     case KVS_UNIT_FLOPS:
-        (void)snprintf(buf, cap, "%.6g TFLOP/s", value * 1e-12);
+        (void)snprintf(buf, cap, "%.*g TFLOP/s", digits, value * 1e-12);
         return buf;
     case KVS_UNIT_FRAC:
     case KVS_UNIT_PLAIN:
         break;
     }
-    (void)snprintf(buf, cap, "%.6g", value);
+    (void)snprintf(buf, cap, "%.*g", digits, value);
     return buf;
 }
 
@@ -101,8 +101,8 @@ static bool param_check_range(struct kvs_yaml *doc, const struct kvs_yaml_node *
     char hi[KVS_UNITS_BUF];
 
     if (value < min || value > max) {
-        (void)param_format(min, unit, lo, sizeof lo);
-        (void)param_format(max, unit, hi, sizeof hi);
+        (void)kvs_figure_format(min, unit, PARAM_LIMIT_DIGITS, lo, sizeof lo);
+        (void)kvs_figure_format(max, unit, PARAM_LIMIT_DIGITS, hi, sizeof hi);
         if (min <= DBL_MIN && min > 0)
             kvs_yaml_complain(doc, node, NULL, "must be above 0 and at most %s, got \"%s\"", hi,
                               text);

@@ -41,6 +41,9 @@ struct kvs_param {
 };
 
 const char *kvs_origin_name(kvs_origin origin);
+/* "24.83 GB/s", "1.500 us", "0.65", "29.15 TFLOP/s"; digits: significant ones, of fractions,
+ * bare numbers and FLOP/s. buf of KVS_UNITS_BUF is enough. Returns buf. */
+const char *kvs_figure_format(double value, kvs_unit unit, int digits, char *buf, size_t cap);
 /* A figure of kvsim's own; source is cut to what fits. */
 struct kvs_param kvs_param_default(double value, double lo, double hi, const char *source);
 

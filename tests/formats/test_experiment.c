@@ -1,18 +1,7 @@
-/* Experiments: arms, settings, defaults, and every case of tests/data/invalid/experiment.
- * KVS_UPDATE_GOLDEN=1 rewrites the texts of the cases; the diff is to be read before it is
- * committed. */
-#include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/mem.h"
-#include "base/text.h"
+/* Experiments: arms, settings, defaults, and every case of tests/data/invalid/experiment. */
 #include "formats/experiment.h"
+
+#include "tests/invalid_cases.h"
 
 #define CASES_DIR KVS_SOURCE_DIR "/tests/data/invalid/experiment"
 #define HEAD                                                                                   \
@@ -24,61 +13,18 @@ static char *complaints_of(const char *bytes, size_t n)
     struct kvs_experiment experiment;
     struct kvs_diags diags;
     struct kvs_error err;
-    void *text = NULL;
-    FILE *out = tmpfile();
-    assert_non_null(out);
     kvs_diags_init(&diags);
     kvs_status status = kvs_experiment_parse("input.yaml", bytes, n, &diags, &experiment, &err);
     assert_int_not_equal(status, KVS_OK);
     assert_int_equal(status, err.status);
     assert_null(experiment.name);
-    kvs_diags_print(&diags, out);
-    kvs_diags_fini(&diags);
-    long size_bytes = ftell(out);
-    assert_true(size_bytes > 0);
-    assert_int_equal(kvs_mem_alloc((size_t)size_bytes + 1, 1, &text, NULL), KVS_OK);
-    rewind(out);
-    assert_int_equal(fread(text, 1, (size_t)size_bytes, out), size_bytes);
-    (void)fclose(out);
-    return text;
-}
-
-static bool run_case(const char *name)
-{
-    char path[512];
-    char *input = NULL, *expected = NULL;
-    size_t n, n_expected;
-    (void)snprintf(path, sizeof path, CASES_DIR "/%s/input.yaml", name);
-    assert_int_equal(kvs_file_read(path, 1 << 20, &input, &n, NULL), KVS_OK);
-    char *found = complaints_of(input, n);
-    (void)snprintf(path, sizeof path, CASES_DIR "/%s/error", name);
-    if (getenv("KVS_UPDATE_GOLDEN"))
-        assert_int_equal(kvs_file_write(path, found, strlen(found), NULL), KVS_OK);
-    assert_int_equal(kvs_file_read(path, 1 << 20, &expected, &n_expected, NULL), KVS_OK);
-    bool is_same = strcmp(found, expected) == 0;
-    if (!is_same)
-        print_error("%s\n--- expected\n%s--- found\n%s", name, expected, found);
-    kvs_mem_free(found);
-    kvs_mem_free(expected);
-    kvs_mem_free(input);
-    return is_same;
+    return invalid_printed(&diags);
 }
 
 static void test_invalid(void **state)
 {
-    DIR *dir = opendir(CASES_DIR);
-    unsigned n = 0, n_wrong = 0;
     (void)state;
-    assert_non_null(dir);
-    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
-        if (entry->d_name[0] == '.')
-            continue;
-        n_wrong += !run_case(entry->d_name);
-        n++;
-    }
-    assert_int_equal(closedir(dir), 0);
-    assert_int_equal(n_wrong, 0);
-    assert_true(n >= 40);
+    invalid_cases_run(CASES_DIR, 40, complaints_of);
 }
 
 static void test_arms(void **state)

@@ -1,18 +1,7 @@
-/* Every case of tests/data/invalid/machine: input.yaml gives exactly the text of `error`.
- * KVS_UPDATE_GOLDEN=1 rewrites the texts; the diff is to be read before it is committed. */
+/* Every case of tests/data/invalid/machine, and nesting made here. */
 #include "models/machine.h"
 
-#include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/mem.h"
-#include "base/text.h"
+#include "tests/invalid_cases.h"
 
 #define CASES_DIR KVS_SOURCE_DIR "/tests/data/invalid/machine"
 
@@ -49,70 +38,20 @@ static char *complaints_of(const char *bytes, size_t n)
     struct kvs_machine *machine = NULL;
     struct kvs_diags diags;
     struct kvs_error err;
-    void *text = NULL;
-    FILE *out = tmpfile();
 
-    assert_non_null(out);
     kvs_diags_init(&diags);
     kvs_status status =
         kvs_machine_parse("input.yaml", bytes, n, fake_lookup, NULL, &diags, &machine, &err);
     assert_true(status != KVS_OK);
     assert_int_equal(status, err.status);
     assert_null(machine);
-    kvs_diags_print(&diags, out);
-    kvs_diags_fini(&diags);
-
-    long size_bytes = ftell(out);
-    assert_true(size_bytes > 0);
-    assert_int_equal(kvs_mem_alloc((size_t)size_bytes + 1, 1, &text, NULL), KVS_OK);
-    rewind(out);
-    assert_int_equal(fread(text, 1, (size_t)size_bytes, out), size_bytes);
-    (void)fclose(out);
-    return text;
-}
-
-static bool run_case(const char *name)
-{
-    char path[512];
-    char *input = NULL;
-    char *expected = NULL;
-    size_t n = 0;
-    size_t n_expected = 0;
-
-    (void)snprintf(path, sizeof path, CASES_DIR "/%s/input.yaml", name);
-    assert_int_equal(kvs_file_read(path, 8 << 20, &input, &n, NULL), KVS_OK);
-    char *found = complaints_of(input, n);
-    (void)snprintf(path, sizeof path, CASES_DIR "/%s/error", name);
-    if (getenv("KVS_UPDATE_GOLDEN"))
-        assert_int_equal(kvs_file_write(path, found, strlen(found), NULL), KVS_OK);
-    assert_int_equal(kvs_file_read(path, 1 << 20, &expected, &n_expected, NULL), KVS_OK);
-
-    bool is_same = strcmp(found, expected) == 0;
-    if (!is_same)
-        print_error("%s\n--- expected\n%s--- found\n%s", name, expected, found);
-    kvs_mem_free(found);
-    kvs_mem_free(expected);
-    kvs_mem_free(input);
-    return is_same;
+    return invalid_printed(&diags);
 }
 
 static void test_cases(void **state)
 {
-    DIR *dir = opendir(CASES_DIR);
-    unsigned n = 0;
-    unsigned n_wrong = 0;
-
     (void)state;
-    assert_non_null(dir);
-    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
-        if (entry->d_name[0] == '.')
-            continue;
-        n_wrong += !run_case(entry->d_name);
-        n++;
-    }
-    assert_int_equal(closedir(dir), 0);
-    assert_int_equal(n_wrong, 0);
-    assert_true(n >= 35);
+    invalid_cases_run(CASES_DIR, 35, complaints_of);
 }
 
 /* prefix, then n times unit, then suffix */

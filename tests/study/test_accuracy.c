@@ -20,29 +20,45 @@ static void report(const char *what, uint64_t depth, double predicted, double me
                   100.0 * (predicted / measured - 1.0));
 }
 
-static void pair_case(struct kvs_case *c, const struct study_machine *m,
-                      const struct kvs_llm *llm)
+/* A machine, a model and what was measured on them. */
+struct setting {
+    struct study_machine m;
+    struct kvs_llm *llm;
+    struct kvs_table *table;
+    struct kvs_case c;
+};
+
+/* Several devices share layers evenly, as -ts 50,50. table may be NULL. */
+static void setting_begin(struct setting *s, const char *machine, const char *model,
+                          const char *table)
 {
-    study_case_init(c, m, llm);
-    c->placement.mode = KVS_SPLIT_TENSOR; /* shares NULL: even, as -ts 50,50 */
+    s->llm = study_model_load(model);
+    s->table = table != NULL ? study_table_load(table) : NULL;
+    study_machine_load(&s->m, machine);
+    study_case_init(&s->c, &s->m, s->llm);
+    if (s->m.machine->n_devices > 1)
+        s->c.placement.mode = KVS_SPLIT_TENSOR;
+}
+
+static void setting_end(struct setting *s)
+{
+    kvs_table_destroy(s->table);
+    study_machine_free(&s->m);
+    kvs_llm_destroy(s->llm);
 }
 
 /* The origin's table: ordered within 1%, pipelined within 2%, gains within 2.5 points. */
 static void test_two_cards(void **state)
 {
     (void)state;
-    struct study_machine m;
-    struct kvs_case c;
-    struct kvs_llm *llm = study_model_load("qwen3.8-27b");
-    struct kvs_table *table = study_table_load("traces/published/x4-bound.csv");
-    study_machine_load(&m, "rtx4070-rtx3060");
-    pair_case(&c, &m, llm);
+    struct setting s;
+    setting_begin(&s, "rtx4070-rtx3060", "qwen3.8-27b", "traces/published/x4-bound.csv");
     for (size_t i = 0; i < KVS_COUNT_OF(depths); i++) {
-        c.workload.depth = depths[i];
-        double ordered = study_predict(&c, &kvs_policy_ordered, false).ts;
-        double pipelined = study_predict(&c, &kvs_policy_pipelined, false).ts;
-        double ordered_was = study_mean_ts(table, "current", "ordered", depths[i]);
-        double pipelined_was = study_mean_ts(table, "current", "pipelined", depths[i]);
+        s.c.workload.depth = depths[i];
+        double ordered = study_predict(&s.c, &kvs_policy_ordered, false).ts;
+        double pipelined = study_predict(&s.c, &kvs_policy_pipelined, false).ts;
+        double ordered_was = study_mean_ts(s.table, "current", "ordered", depths[i]);
+        double pipelined_was = study_mean_ts(s.table, "current", "pipelined", depths[i]);
         report("two cards, ordered", depths[i], ordered, ordered_was);
         report("two cards, pipelined", depths[i], pipelined, pipelined_was);
         assert_true(off_frac(ordered, ordered_was) < 0.01);
@@ -50,9 +66,7 @@ static void test_two_cards(void **state)
         double gain = 100.0 * (pipelined / ordered - pipelined_was / ordered_was);
         assert_true(fabs(gain) < 2.5);
     }
-    kvs_table_destroy(table);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 /* At 16,384 rows the second card's link bounds it; the breakdown is within 8% of the published
@@ -60,14 +74,10 @@ static void test_two_cards(void **state)
 static void test_breakdown(void **state)
 {
     (void)state;
-    struct study_machine m;
-    struct kvs_case c;
-    struct kvs_llm *llm = study_model_load("qwen3.8-27b");
-    struct kvs_table *table = study_table_load("traces/published/breakdowns.csv");
-    study_machine_load(&m, "rtx4070-rtx3060");
-    pair_case(&c, &m, llm);
-    c.workload.depth = 16384;
-    struct kvs_prediction p = study_predict(&c, &kvs_policy_pipelined, false);
+    struct setting s;
+    setting_begin(&s, "rtx4070-rtx3060", "qwen3.8-27b", "traces/published/breakdowns.csv");
+    s.c.workload.depth = 16384;
+    struct kvs_prediction p = study_predict(&s.c, &kvs_policy_pipelined, false);
     const struct {
         const char *field;
         double predicted;
@@ -75,14 +85,14 @@ static void test_breakdown(void **state)
                   {"copy_blocked_ms", p.breakdown.copy_ms},
                   {"consumer_wait_ms", p.breakdown.wait_ms}};
     size_t n_checked = 0;
-    for (size_t i = 0; i < kvs_table_n_rows(table); i++) {
-        if (strcmp(study_cell(table, i, "machine"), "rtx4070-rtx3060") != 0 ||
-            strcmp(study_cell(table, i, "policy"), "pipelined") != 0)
+    for (size_t i = 0; i < kvs_table_n_rows(s.table); i++) {
+        if (strcmp(study_cell(s.table, i, "machine"), "rtx4070-rtx3060") != 0 ||
+            strcmp(study_cell(s.table, i, "policy"), "pipelined") != 0)
             continue;
         for (size_t k = 0; k < KVS_COUNT_OF(fields); k++) {
-            if (strcmp(study_cell(table, i, "field"), fields[k].field) != 0)
+            if (strcmp(study_cell(s.table, i, "field"), fields[k].field) != 0)
                 continue;
-            double was = study_number(table, i, "value");
+            double was = study_number(s.table, i, "value");
             report(fields[k].field, 16384, fields[k].predicted, was);
             assert_true(off_frac(fields[k].predicted, was) < 0.08);
             n_checked++;
@@ -90,9 +100,7 @@ static void test_breakdown(void **state)
     }
     assert_int_equal(n_checked, KVS_COUNT_OF(fields));
     assert_string_equal(p.bottleneck.name, "gpu1.h2d");
-    kvs_table_destroy(table);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 /* One card, current build: ordered within 1%, pipelined within 2.5%. On an edge either answer
@@ -100,27 +108,21 @@ static void test_breakdown(void **state)
 static void test_one_card(void **state)
 {
     (void)state;
-    struct study_machine m;
-    struct kvs_case c;
-    struct kvs_llm *llm = study_model_load("qwen3.8-27b");
-    struct kvs_table *table = study_table_load("traces/published/rtx4070-ab.csv");
-    study_machine_load(&m, "rtx4070");
-    study_case_init(&c, &m, llm);
+    struct setting s;
+    setting_begin(&s, "rtx4070", "qwen3.8-27b", "traces/published/rtx4070-ab.csv");
     for (size_t i = 0; i < KVS_COUNT_OF(depths); i++) {
-        c.workload.depth = depths[i];
-        double ordered = study_predict(&c, &kvs_policy_ordered, false).ts;
-        struct kvs_prediction p = study_predict(&c, &kvs_policy_pipelined, true);
-        double ordered_was = study_mean_ts(table, "current", "ordered", depths[i]);
-        double pipelined_was = study_mean_ts(table, "current", "pipelined", depths[i]);
+        s.c.workload.depth = depths[i];
+        double ordered = study_predict(&s.c, &kvs_policy_ordered, false).ts;
+        struct kvs_prediction p = study_predict(&s.c, &kvs_policy_pipelined, true);
+        double ordered_was = study_mean_ts(s.table, "current", "ordered", depths[i]);
+        double pipelined_was = study_mean_ts(s.table, "current", "pipelined", depths[i]);
         report("one card, ordered", depths[i], ordered, ordered_was);
         report("one card, pipelined", depths[i], p.ts, pipelined_was);
         assert_true(off_frac(ordered, ordered_was) < 0.01);
         assert_true(off_frac(p.ts, pipelined_was) < 0.025 ||
                     (p.edge.is_edge && off_frac(1e3 / p.edge.other_ms, pipelined_was) < 0.025));
     }
-    kvs_table_destroy(table);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 /* Resident rows of one card: the compute floor, within 2%. */
@@ -128,23 +130,17 @@ static void test_one_card_resident(void **state)
 {
     (void)state;
     static const uint64_t resident_depths[] = {2048, 4096, 8192, 16384, 32768};
-    struct study_machine m;
-    struct kvs_case c;
-    struct kvs_llm *llm = study_model_load("qwen3.8-27b");
-    struct kvs_table *table = study_table_load("traces/published/rtx4070-resident.csv");
-    study_machine_load(&m, "rtx4070");
-    study_case_init(&c, &m, llm);
-    c.workload.n_gen = 64;
+    struct setting s;
+    setting_begin(&s, "rtx4070", "qwen3.8-27b", "traces/published/rtx4070-resident.csv");
+    s.c.workload.n_gen = 64;
     for (size_t i = 0; i < KVS_COUNT_OF(resident_depths); i++) {
-        c.workload.depth = resident_depths[i];
-        double ts = study_predict(&c, &kvs_policy_resident, false).ts;
-        double was = study_mean_ts(table, "current", "resident", resident_depths[i]);
+        s.c.workload.depth = resident_depths[i];
+        double ts = study_predict(&s.c, &kvs_policy_resident, false).ts;
+        double was = study_mean_ts(s.table, "current", "resident", resident_depths[i]);
         report("one card, resident", resident_depths[i], ts, was);
         assert_true(off_frac(ts, was) < 0.02);
     }
-    kvs_table_destroy(table);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 struct ladder_sum {
@@ -198,28 +194,22 @@ static void ladder_cell(const struct kvs_table *table, size_t row, struct kvs_ca
 static void test_ladder(void **state)
 {
     (void)state;
-    struct study_machine m;
-    struct kvs_case c;
+    struct setting s;
     struct ladder_sum sum = {0};
-    struct kvs_llm *llm = study_model_load("ladder");
-    struct kvs_table *table = study_table_load("traces/h200/ladder.csv");
-    study_machine_load(&m, "h200");
-    study_case_init(&c, &m, llm);
-    c.workload.is_frozen = true;
-    c.workload.n_gen = 8;
-    c.transport.budget_bytes = UINT64_MAX;
-    for (size_t i = 0; i < kvs_table_n_rows(table); i++)
-        if (ladder_transport(table, i, &c.transport))
-            ladder_cell(table, i, &c, &sum);
+    setting_begin(&s, "h200", "ladder", "traces/h200/ladder.csv");
+    s.c.workload.is_frozen = true;
+    s.c.workload.n_gen = 8;
+    s.c.transport.budget_bytes = UINT64_MAX;
+    for (size_t i = 0; i < kvs_table_n_rows(s.table); i++)
+        if (ladder_transport(s.table, i, &s.c.transport))
+            ladder_cell(s.table, i, &s.c, &sum);
     print_message("ladder: %zu cells, mean error %.2f%%, worst %.2f%%; on an edge, the second "
                   "answer measured: %zu\n",
                   sum.n, 100.0 * sum.error / (double)sum.n, 100.0 * sum.worst, sum.n_edges);
     assert_int_equal(sum.n, 78);
     assert_true(sum.error / (double)sum.n < 0.01);
     assert_true(sum.worst < 0.03);
-    kvs_table_destroy(table);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 /* Largest fall of the pipelined gain between two neighbouring depths. */
@@ -242,49 +232,39 @@ static double largest_step(struct kvs_case *c)
 static void test_context_step(void **state)
 {
     (void)state;
-    struct study_machine m;
-    struct kvs_case c;
-    struct kvs_llm *llm = study_model_load("qwen3.8-27b");
-    study_machine_load(&m, "rtx4070");
-    study_case_init(&c, &m, llm);
-    c.transport.budget_bytes = UINT64_MAX;
-    c.workload.n_gen = 4;
-    double sticky = largest_step(&c);
-    c.transport.streams = KVS_STREAMS_PER_SLOT;
-    double per_slot = largest_step(&c);
-    c.transport.streams = KVS_STREAMS_ONE;
-    m.machine->devices[0].engines.arbitration = KVS_ARB_FIFO;
-    double fifo = largest_step(&c);
+    struct setting s;
+    setting_begin(&s, "rtx4070", "qwen3.8-27b", NULL);
+    s.c.transport.budget_bytes = UINT64_MAX;
+    s.c.workload.n_gen = 4;
+    double sticky = largest_step(&s.c);
+    s.c.transport.streams = KVS_STREAMS_PER_SLOT;
+    double per_slot = largest_step(&s.c);
+    s.c.transport.streams = KVS_STREAMS_ONE;
+    s.m.machine->devices[0].engines.arbitration = KVS_ARB_FIFO;
+    double fifo = largest_step(&s.c);
     print_message(
         "largest fall of the gain over 2,048 rows: sticky %.3f, fifo %.3f, per slot %.3f\n",
         sticky, fifo, per_slot);
     assert_true(sticky > 0.20);
     assert_true(fifo < 0.06);
     assert_true(per_slot < 0.06);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 /* Without the bytes in flight the origin's 4,096 row would be about 15% too fast. */
 static void test_bytes_in_flight(void **state)
 {
     (void)state;
-    struct study_machine m;
-    struct kvs_case c;
-    struct kvs_llm *llm = study_model_load("qwen3.8-27b");
-    struct kvs_table *table = study_table_load("traces/published/x4-bound.csv");
-    study_machine_load(&m, "rtx4070-rtx3060");
-    pair_case(&c, &m, llm);
-    c.workload.depth = 4096;
-    for (uint32_t d = 0; d < m.machine->n_devices; d++)
-        m.machine->devices[d].engines.in_flight_bytes.value = 0.0;
-    double ts = study_predict(&c, &kvs_policy_pipelined, false).ts;
-    double was = study_mean_ts(table, "current", "pipelined", 4096);
+    struct setting s;
+    setting_begin(&s, "rtx4070-rtx3060", "qwen3.8-27b", "traces/published/x4-bound.csv");
+    s.c.workload.depth = 4096;
+    for (uint32_t d = 0; d < s.m.machine->n_devices; d++)
+        s.m.machine->devices[d].engines.in_flight_bytes.value = 0.0;
+    double ts = study_predict(&s.c, &kvs_policy_pipelined, false).ts;
+    double was = study_mean_ts(s.table, "current", "pipelined", 4096);
     report("no bytes in flight", 4096, ts, was);
     assert_true(ts / was > 1.10 && ts / was < 1.20);
-    kvs_table_destroy(table);
-    study_machine_free(&m);
-    kvs_llm_destroy(llm);
+    setting_end(&s);
 }
 
 int main(void)
