@@ -142,6 +142,14 @@ static kvs_status predict_use_plan(struct predict *p, struct kvs_job *s,
     return kvs_experiment_add_arm(&s->experiment, &arm, err);
 }
 
+static kvs_status predict_trace_needs_file(struct kvs_error *err)
+{
+    kvs_error_at(err, KVS_EINVAL, "--trace", 0, 0,
+                 "takes a file, got \"-\": standard output has the rows");
+    kvs_error_hint(err, "--trace trace.json");
+    return KVS_EINVAL;
+}
+
 static kvs_status predict_trace(const struct kvs_job *s, const struct kvs_plan *plan,
                                 const struct kvs_timeline *timeline, const char *path,
                                 struct kvs_error *err)
@@ -186,6 +194,8 @@ static kvs_status predict_job(struct predict *p, struct kvs_job *s, struct kvs_e
         KVS_TRY(predict_use_plan(p, s, &run, err));
     if (trace != NULL) {
         KVS_TRY(kvs_job_needs_one(s, "--trace", err));
+        if (strcmp(trace, "-") == 0)
+            return predict_trace_needs_file(err);
         KVS_TRY(kvs_file_check_writable(trace, err));
         run.timeline = &timeline;
         run.plan = p->plan == NULL ? &plan : NULL;

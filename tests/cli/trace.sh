@@ -6,3 +6,7 @@ grep -c traceEvents "$KVS_TMP/t.json"
 "$KVSIM" predict --trace "$KVS_TMP/u.json"
 echo "exit $?"
 [ -e "$KVS_TMP/u.json" ] || echo "no file"
+cd "$KVS_TMP" || exit
+"$KVSIM" predict --machine rtx4070 -d 256 --policy ordered --trace -
+echo "exit $?"
+[ -e - ] || echo "no file"
