@@ -25,11 +25,13 @@ void kvs_content_fini(struct kvs_content *content)
     for (size_t i = 0; content->buffers && i < content->plan->buffers.n; i++)
         KVS_ARRAY_FREE(&content->buffers[i].runs);
     kvs_mem_free(content->buffers);
+    KVS_ARRAY_FREE(&content->scratch);
 }
 
 uint64_t kvs_content_size_bytes(const struct kvs_content *content)
 {
-    uint64_t size_bytes = content->plan->buffers.n * sizeof *content->buffers;
+    uint64_t size_bytes = content->plan->buffers.n * sizeof *content->buffers +
+                          content->scratch.capacity * sizeof(struct kvs_run);
     for (size_t i = 0; i < content->plan->buffers.n; i++)
         size_bytes += content->buffers[i].runs.capacity * sizeof(struct kvs_run);
     return size_bytes;
@@ -65,28 +67,71 @@ static kvs_status content_splice(struct kvs_content_buffer *buffer, size_t first
     return KVS_OK;
 }
 
-static kvs_status content_put(struct kvs_content *content, uint32_t id,
-                              const struct kvs_run *run, struct kvs_error *err)
+/* What is left of a run from address on. */
+static struct kvs_run content_tail(struct kvs_run run, uint64_t address)
 {
-    struct kvs_content_buffer *buffer = &content->buffers[id];
-    struct kvs_run fresh[3];
-    size_t n_new = 0;
-    size_t first = content_find(buffer, run->lo), last = first;
-    if (first < buffer->runs.n && buffer->runs.items[first].lo < run->lo) {
-        fresh[n_new] = buffer->runs.items[first];
-        fresh[n_new++].hi = run->lo;
+    if (address > run.lo) {
+        run.source_position += address - run.lo;
+        run.lo = address;
     }
-    fresh[n_new++] = *run;
-    while (last < buffer->runs.n && buffer->runs.items[last].lo < run->hi)
-        last++;
-    if (last > first && buffer->runs.items[last - 1].hi > run->hi) {
-        struct kvs_run *rest = &fresh[n_new++];
-        *rest = buffer->runs.items[last - 1];
-        rest->source_position += run->hi - rest->lo;
-        rest->lo = run->hi;
+    return run;
+}
+
+/* Old runs of the buffer, read from the front: `at` is the rest of items[next - 1]. */
+struct content_reader {
+    const struct kvs_content_buffer *buffer;
+    struct kvs_run at; /* [0, 0) when there is none */
+    size_t next;
+};
+
+static bool content_reader_fill(struct content_reader *old)
+{
+    if (old->at.lo == old->at.hi && old->next < old->buffer->runs.n)
+        old->at = old->buffer->runs.items[old->next++];
+    return old->at.lo < old->at.hi;
+}
+
+/* Adds to the scratch what the reader holds before address. */
+static kvs_status content_keep(struct kvs_content *content, struct content_reader *old,
+                               uint64_t address, struct kvs_error *err)
+{
+    while (content_reader_fill(old) && old->at.lo < address) {
+        struct kvs_run kept = old->at;
+        kept.hi = kept.hi < address ? kept.hi : address;
+        KVS_TRY(KVS_ARRAY_PUSH(&content->scratch, kept, err));
+        old->at = content_tail(old->at, kept.hi);
     }
-    content->n_visited += buffer->runs.n - first;
-    return content_splice(buffer, first, last, fresh, n_new, err);
+    return KVS_OK;
+}
+
+/* Passes over what the reader holds before address. */
+static void content_drop(struct content_reader *old, uint64_t address)
+{
+    while (content_reader_fill(old) && old->at.lo < address)
+        old->at = content_tail(old->at, old->at.hi < address ? old->at.hi : address);
+}
+
+/* Puts the rows of area in, each as `run` with its own bytes: one pass over the runs there. */
+static kvs_status content_put(struct kvs_content *content, const struct kvs_area *area,
+                              struct kvs_run run, struct kvs_error *err)
+{
+    struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
+    size_t first = content_find(buffer, area->offset);
+    struct content_reader old = {.buffer = buffer, .next = first};
+    content->scratch.n = 0;
+    for (uint64_t row = 0; row < area->rows; row++) {
+        run.lo = area->offset + row * area->pitch;
+        run.hi = run.lo + area->width;
+        run.source_position = row * area->width;
+        KVS_TRY(content_keep(content, &old, run.lo, err));
+        KVS_TRY(KVS_ARRAY_PUSH(&content->scratch, run, err));
+        content_drop(&old, run.hi);
+    }
+    if (old.at.lo < old.at.hi)
+        KVS_TRY(KVS_ARRAY_PUSH(&content->scratch, old.at, err));
+    content->n_visited += buffer->runs.n - first + area->rows;
+    return content_splice(buffer, first, old.next, content->scratch.items, content->scratch.n,
+                          err);
 }
 
 kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area *area,
@@ -104,13 +149,7 @@ kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area 
                               content->plan->buffers.items[area->buffer].name, area->rows);
     if (source)
         run.source = *source;
-    for (uint64_t row = 0; row < area->rows; row++) {
-        run.lo = area->offset + row * area->pitch;
-        run.hi = run.lo + area->width;
-        run.source_position = row * area->width;
-        KVS_TRY(content_put(content, area->buffer, &run, err));
-    }
-    return KVS_OK;
+    return area->rows == 0 ? KVS_OK : content_put(content, area, run, err);
 }
 
 /* A byte of area in [lo, hi) that no run holds; its address and the end of the gap. */

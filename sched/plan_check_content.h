@@ -33,6 +33,7 @@ struct kvs_content_buffer {
 struct kvs_content {
     const struct kvs_plan *plan;        /* borrowed */
     struct kvs_content_buffer *buffers; /* owned, [plan->buffers.n] */
+    KVS_ARRAY(struct kvs_run) scratch;  /* a write under way */
     struct kvs_op_ref now;              /* set by the caller before each call */
     uint32_t serial;
     uint32_t token;
