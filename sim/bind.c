@@ -180,9 +180,10 @@ static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)
     return kvs_ps_from_seconds(seconds) + (kvs_time)op->compute.n_kernels * device->gap_ps;
 }
 
-/* Bytes at the segment's first token and their growth; a kernel may have several pairs. */
+/* Bytes as if at token 0 and their growth; a kernel may have several pairs. */
 static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segment *plan,
-                                  const struct kvs_op *op, struct sim_op *out)
+                                  const struct kvs_op *op, uint32_t first_token,
+                                  struct sim_op *out)
 {
     double step = 0.0;
     out->bytes = 0.0;
@@ -199,6 +200,7 @@ static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segmen
         return kvs_error_set(sim->err, KVS_ERANGE,
                              "plan: a copy grows by more than 2 GiB a token");
     out->bytes_step = (int32_t)step;
+    out->bytes -= step * first_token;
     return KVS_OK;
 }
 
@@ -248,7 +250,7 @@ static kvs_status bind_check_groups(const struct sim *sim, const struct kvs_segm
 }
 
 static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
-                          const struct kvs_op *op, struct sim_op *out)
+                          const struct kvs_op *op, uint32_t first_token, struct sim_op *out)
 {
     *out = (struct sim_op){.work_ps = bind_work_ps(sim, op),
                            .call_ps = bind_call_ps(sim, op),
@@ -271,7 +273,7 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
     if (op->kind != KVS_OP_COPY)
         return KVS_OK;
     out->ps_per_byte = (double)KVS_PS_PER_S / bind_copy_rate_Bps(sim, plan, op);
-    return bind_copy_bytes(sim, plan, op, out);
+    return bind_copy_bytes(sim, plan, op, first_token, out);
 }
 
 static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token)
@@ -284,15 +286,15 @@ static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token
                                     .deps = plan->deps.items,
                                     .ops = memory,
                                     .n_ops = (uint32_t)plan->ops.n,
-                                    .n_tokens = plan->n_tokens,
                                     .period = plan->period,
                                     .first_token = first_token,
+                                    .end_token = first_token + plan->n_tokens,
                                     .is_steady = bind_is_steady(plan)};
     for (size_t i = 0; i < plan->deps.n; i++)
         if (plan->deps.items[i].distance > segment->longest_distance)
             segment->longest_distance = plan->deps.items[i].distance;
     for (size_t i = 0; i < plan->ops.n; i++)
-        KVS_TRY(bind_op(sim, plan, &plan->ops.items[i], &segment->ops[i]));
+        KVS_TRY(bind_op(sim, plan, &plan->ops.items[i], first_token, &segment->ops[i]));
     bool runs_on = s + 1 < sim->n_segments && !plan[1].has_barrier;
     if (runs_on && plan->n_tokens % plan->period != 0)
         return kvs_error_set(
@@ -332,8 +334,7 @@ static kvs_status bind_by_phase(const struct kvs_segment *plan, uint32_t **out,
 }
 
 /* A queue meets the operations of a period phase by phase. */
-static kvs_status bind_order(struct sim *sim, const struct kvs_segment *plan, uint32_t first,
-                             uint32_t end)
+static kvs_status bind_order(struct sim *sim, const struct kvs_segment *plan, uint32_t first)
 {
     uint32_t *sorted;
     KVS_TRY(bind_by_phase(plan, &sorted, sim->err));
@@ -341,8 +342,6 @@ static kvs_status bind_order(struct sim *sim, const struct kvs_segment *plan, ui
         uint32_t i = sorted[k];
         struct sim_queue *q = &sim->queues[plan->ops.items[i].queue];
         sim->order[(uint32_t)(q->order - sim->order) + q->n_order] = i;
-        for (uint32_t s = first; s < end; s++)
-            sim->segments[s].ops[i].index = q->n_order;
         q->n_order++;
     }
     kvs_mem_free(sorted);
@@ -351,7 +350,7 @@ static kvs_status bind_order(struct sim *sim, const struct kvs_segment *plan, ui
         if (queue->n_order == 0)
             continue;
         queue->op = &sim->segments[first].ops[queue->order[0]];
-        queue->head_token = queue->op->phase;
+        queue->head_token = sim->group_token + queue->op->phase;
     }
     return KVS_OK;
 }
@@ -364,6 +363,7 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first)
         end++;
     sim->group_first = first;
     sim->group_end = end;
+    sim->group_token = sim->segments[first].first_token;
     void *memory = sim->order;
     KVS_TRY(kvs_mem_resize(&memory, plan->ops.n, sizeof *sim->order, sim->err));
     sim->order = memory;
@@ -371,7 +371,7 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first)
         sim->queues[q].n_order = 0;
         sim->queues[q].n_issued = sim->queues[q].n_done = 0;
         sim->queues[q].segment = first;
-        sim->queues[q].head_index = sim->queues[q].head_token = 0;
+        sim->queues[q].head_index = 0;
     }
     for (size_t i = 0; i < plan->ops.n; i++)
         sim->queues[plan->ops.items[i].queue].n_order++;
@@ -381,7 +381,7 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first)
         at += sim->queues[q].n_order;
         sim->queues[q].n_order = 0;
     }
-    KVS_TRY(bind_order(sim, plan, first, end));
+    KVS_TRY(bind_order(sim, plan, first));
     bind_groups(sim, plan);
     return KVS_OK;
 }

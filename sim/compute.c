@@ -153,13 +153,13 @@ void sim_member_arrive(struct sim *sim, uint32_t queue)
 /* Reads and writes over the link by a kernel wait behind the engine's bytes in flight. */
 void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
 {
-    const struct sim_queue *q = &sim->queues[queue];
+    struct sim_queue *q = &sim->queues[queue];
     const struct sim_device *device = &sim->devices[q->device];
     double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
     double busy_Bps = pace > 0.0 ? (double)KVS_PS_PER_S / pace : 0.0;
-    double seconds =
-        kvs_kernel_read_s(&sim->machine->devices[q->device], (uint64_t)sim_head_bytes(q),
-                          device->path_Bps[sim_op_dir(q->op)], busy_Bps);
+    q->bytes = sim_head_bytes(q);
+    double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device], (uint64_t)q->bytes,
+                                       device->path_Bps[sim_op_dir(q->op)], busy_Bps);
     sim_total_bytes(sim, q);
     sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
 }

@@ -15,10 +15,9 @@ static kvs_status sim_end(const struct sim *sim)
     for (uint32_t i = 1; sim->host.is_done && i < sim->n_queues; i++) {
         const struct sim_queue *q = &sim->queues[i];
         if (q->n_done != q->n_issued)
-            return kvs_error_set(sim->err, KVS_EPLAN,
-                                 "plan: %s never goes on: op %u of token %u waits in vain",
-                                 sim->plan->queues.items[i].name, q->order[q->head_index],
-                                 sim->segments[q->segment].first_token + q->head_token);
+            return kvs_error_set(
+                sim->err, KVS_EPLAN, "plan: %s never goes on: op %u of token %u waits in vain",
+                sim->plan->queues.items[i].name, q->order[q->head_index], q->head_token);
     }
     if (sim->host.is_done)
         return KVS_OK;

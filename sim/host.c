@@ -1,40 +1,13 @@
 /* The host thread: issues operations in plan order, works, waits. */
 #include "sim/sim.h"
 
-bool sim_dep_instance(const struct sim *sim, uint32_t segment, uint32_t token,
-                      const struct kvs_dep *dep, uint64_t *out_instance)
-{
-    const struct sim_segment *s = &sim->segments[segment];
-    /* tokens since the group began, before which everything counts as complete */
-    uint32_t since = s->first_token + token - sim->segments[sim->group_first].first_token;
-    if (since < dep->distance)
-        return false;
-    const struct sim_op *on = &s->ops[dep->op];
-    uint32_t n_periods = since - dep->distance;
-    if (s->period != 1)
-        n_periods /= s->period;
-    *out_instance = (uint64_t)n_periods * sim->queues[on->queue].n_order + on->index;
-    return true;
-}
-
-bool sim_dep_is_met(const struct sim *sim, uint32_t segment, uint32_t token,
-                    const struct kvs_dep *dep)
-{
-    uint64_t instance;
-    uint32_t queue = sim->segments[segment].ops[dep->op].queue;
-    /* The host's own operations are over when it issues anything later. */
-    return queue == KVS_HOST_QUEUE || !sim_dep_instance(sim, segment, token, dep, &instance) ||
-           sim->queues[queue].n_done > instance;
-}
-
 /* The next token, segment or group; false at the end of the plan. */
 static bool host_next_token(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
     h->index = 0;
-    if (++h->token < sim->segments[h->segment].n_tokens)
+    if (++h->token < sim->segments[h->segment].end_token)
         return true;
-    h->token = 0;
     if (++h->segment == sim->n_segments) {
         h->is_done = true;
         return false;
@@ -49,7 +22,7 @@ static bool host_seek(struct sim *sim)
     struct sim_host *h = &sim->host;
     const struct sim_segment *s = &sim->segments[h->segment];
     if (s->period != 1) {
-        uint32_t phase = h->token % s->period;
+        uint32_t phase = (h->token - s->first_token) % s->period;
         while (h->index < s->n_ops && s->ops[h->index].phase != phase)
             h->index++;
     }
@@ -99,15 +72,15 @@ void sim_host_start(struct sim *sim)
         host_advance(sim);
 }
 
-static void host_block(struct sim *sim, uint32_t queue, uint64_t until, bool pays_sync)
+static void host_block(struct sim *sim, const struct sim_op *on, uint32_t token, bool pays_sync)
 {
     struct sim_host *h = &sim->host;
     h->is_blocked = true;
-    h->blocked_queue = queue;
-    h->blocked_until = until;
+    h->blocked_on = on;
+    h->blocked_token = token;
     h->pays_sync = pays_sync;
     h->blocked_since_ps = h->now_ps;
-    h->blocked_tag = queue == SIM_NONE ? KVS_TAG_BOUNDARY : h->op->tag;
+    h->blocked_tag = on ? h->op->tag : KVS_TAG_BOUNDARY;
 }
 
 /* A wait: every dependency, one after another. Returns false while blocked. */
@@ -117,11 +90,10 @@ static bool host_wait(struct sim *sim)
     const struct sim_segment *s = &sim->segments[h->segment];
     for (; h->next_dep < h->op->n_dep; h->next_dep++) {
         const struct kvs_dep *dep = &s->deps[h->op->first_dep + h->next_dep];
-        uint64_t instance;
-        if (sim_dep_is_met(sim, h->segment, h->token, dep) ||
-            !sim_dep_instance(sim, h->segment, h->token, dep, &instance))
-            continue;
-        host_block(sim, s->ops[dep->op].queue, instance + 1, true);
+        const struct sim_op *on = sim_dep_op(sim, h->segment, h->token, dep);
+        if (!on || on->queue == KVS_HOST_QUEUE || on->done_before > h->token - dep->distance)
+            continue; /* its own operations are over when it comes to a later one */
+        host_block(sim, on, h->token - dep->distance, true);
         return false;
     }
     return true;
@@ -140,7 +112,7 @@ static void host_pass_barrier(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
     if (!host_is_idle_everywhere(sim)) {
-        host_block(sim, SIM_NONE, 0, false);
+        host_block(sim, NULL, 0, false);
         return;
     }
     h->wants_barrier = false;
@@ -156,7 +128,7 @@ static void host_record(struct sim *sim, kvs_time start_ps, kvs_time end_ps)
     h->op->done_ps = end_ps;
     if (!sim->timeline || sim->status != KVS_OK)
         return;
-    struct kvs_span span = {.token = sim->segments[h->segment].first_token + h->token,
+    struct kvs_span span = {.token = h->token,
                             .segment = h->segment,
                             .op = h->index,
                             .queue = KVS_HOST_QUEUE,
@@ -179,7 +151,7 @@ static bool host_queue_is_full(struct sim *sim)
     if (in_flight <= sim->queue_limit)
         return false;
     h->wants_retry = true;
-    host_block(sim, h->op->queue, q->n_done + 1, false);
+    host_block(sim, q->op, q->head_token, false);
     return true;
 }
 
@@ -210,8 +182,7 @@ static void host_issue(struct sim *sim)
         sim->run->host.issue_ps += more;
     }
     if (host_blocks_after(sim))
-        host_block(sim, op->queue, sim->queues[op->queue].n_issued,
-                   (op->flags & KVS_OP_BLOCKS) != 0);
+        host_block(sim, op, h->token, (op->flags & KVS_OP_BLOCKS) != 0);
     else
         host_advance(sim);
 }
@@ -256,8 +227,8 @@ void sim_host_act(struct sim *sim)
 void sim_host_wake(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
-    bool goes_on = h->wants_barrier ? host_is_idle_everywhere(sim)
-                                    : sim->queues[h->blocked_queue].n_done >= h->blocked_until;
+    bool goes_on = h->blocked_on ? h->blocked_on->done_before > h->blocked_token
+                                 : host_is_idle_everywhere(sim);
     if (!goes_on)
         return;
     kvs_time waited = sim->now_ps - h->blocked_since_ps;

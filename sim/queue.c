@@ -1,18 +1,6 @@
 /* Queues of devices: when their heads can start, and what ending means. */
 #include "sim/sim.h"
 
-/* The operation a dependency names, in the segment of the instance it names. */
-static struct sim_op *queue_dep_op(const struct sim *sim, const struct sim_queue *q,
-                                   const struct kvs_dep *dep)
-{
-    uint32_t segment = q->segment, token = q->head_token, back = dep->distance;
-    while (KVS_UNLIKELY(back > token) && segment > sim->group_first) {
-        back -= token;
-        token = sim->segments[--segment].n_tokens;
-    }
-    return &sim->segments[segment].ops[dep->op];
-}
-
 /* Registers the queue with the first dependency that is not met; false when all are. */
 static bool queue_is_blocked(struct sim *sim, uint32_t queue)
 {
@@ -20,15 +8,13 @@ static bool queue_is_blocked(struct sim *sim, uint32_t queue)
     const struct kvs_dep *deps = sim->segments[q->segment].deps;
     for (; q->next_dep < q->op->n_dep; q->next_dep++) {
         const struct kvs_dep *dep = &deps[q->op->first_dep + q->next_dep];
-        struct sim_op *on = queue_dep_op(sim, q, dep);
-        const struct sim_queue *other = &sim->queues[on->queue];
-        uint64_t instance;
-        if (on->queue == KVS_HOST_QUEUE ||
-            !sim_dep_instance(sim, q->segment, q->head_token, dep, &instance))
+        struct sim_op *on = sim_dep_op(sim, q->segment, q->head_token, dep);
+        if (!on || on->queue == KVS_HOST_QUEUE)
             continue; /* over when this was issued */
-        if (other->n_done > instance) {
+        uint32_t token = q->head_token - dep->distance;
+        if (on->done_before > token) {
             /* done_ps is the latest instance's; of an older one the hop is over */
-            bool is_latest = other->n_done - instance <= other->n_order;
+            bool is_latest = on->done_before - token <= sim->segments[q->segment].period;
             kvs_time seen = is_latest && on->queue != queue ? on->done_ps + sim->hop_ps : 0;
             q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
             continue;
@@ -160,7 +146,7 @@ void sim_queue_issue(struct sim *sim, uint32_t queue)
 static void queue_record(struct sim *sim, uint32_t queue, kvs_time start_ps)
 {
     const struct sim_queue *q = &sim->queues[queue];
-    struct kvs_span span = {.token = sim->segments[q->segment].first_token + q->head_token,
+    struct kvs_span span = {.token = q->head_token,
                             .segment = q->segment,
                             .op = q->order[q->head_index],
                             .queue = (uint16_t)queue,
@@ -199,10 +185,8 @@ static void queue_pop(struct sim *sim, struct sim_queue *q)
     }
     q->head_index = 0;
     q->head_token += s->period - phase + s->ops[q->order[0]].phase;
-    while (q->head_token >= s->n_tokens && q->segment + 1 < sim->group_end) {
-        q->head_token -= s->n_tokens;
+    while (q->head_token >= s->end_token && q->segment + 1 < sim->group_end)
         s = &sim->segments[++q->segment];
-    }
     q->op = &s->ops[q->order[0]];
 }
 
@@ -212,6 +196,7 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
     struct sim_op *op = q->op;
     sim->run->n_dispatched++;
     op->done_ps = sim->now_ps;
+    op->done_before = q->head_token - op->phase + sim->segments[q->segment].period;
     if (sim->timeline)
         queue_record(sim, queue, start_ps);
     if (q->is_on_engine)
@@ -225,8 +210,7 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
         sim_mark_queue(sim, queue);
     if (op->waiters != SIM_NONE)
         queue_wake_waiters(sim, op);
-    if (sim->host.is_blocked &&
-        (sim->host.blocked_queue == queue || sim->host.blocked_queue == SIM_NONE))
+    if (sim->host.is_blocked && (sim->host.blocked_on == op || !sim->host.blocked_on))
         sim_host_wake(sim);
 }
 

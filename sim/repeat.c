@@ -31,10 +31,12 @@ struct sim_repeat {
 kvs_status sim_repeat_create(struct sim *sim)
 {
     void *memory;
+    sim->run->repeat_from = sim->run->n_tokens;
+    if (sim->options->no_repeat_detection || sim->timeline)
+        return KVS_OK;
     KVS_TRY(kvs_mem_alloc(1, sizeof *sim->repeat, &memory, sim->err));
     sim->repeat = memory;
     sim->repeat->segment = SIM_NONE;
-    sim->run->repeat_from = sim->run->n_tokens;
     return KVS_OK;
 }
 
@@ -201,7 +203,7 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
     struct sim_segment *segment = &sim->segments[sim->host.segment];
     uint32_t length = token - then->token;
     /* the token at hand is carried out in any case */
-    uint32_t times = (segment->plan->n_tokens - 1 - sim->host.token) / length;
+    uint32_t times = (segment->end_token - 1 - token) / length;
     sim->repeat->is_settled = true;
     if (sim->run->repeat_length == 0) {
         sim->run->repeat_from = then->token;
@@ -220,15 +222,18 @@ static void repeat_skip(struct sim *sim, const struct repeat_state *then, uint32
     repeat_extrapolate(&sim->run->host, &then->host, sizeof then->host, times);
     uint32_t n_skipped = times * length;
     sim->host.token += n_skipped;
+    for (uint32_t i = 0; i < segment->n_ops; i++)
+        segment->ops[i].done_before += n_skipped;
     for (uint32_t q = 1; q < sim->n_queues; q++)
-        repeat_shift_queue(&sim->queues[q], n_skipped, segment->plan->period);
+        repeat_shift_queue(&sim->queues[q], n_skipped, segment->period);
 }
 
 /* Everything under way, and all that it and the next token wait for, belongs to this segment.
  */
 static bool repeat_is_warm(const struct sim *sim)
 {
-    if (sim->host.token < sim->segments[sim->host.segment].longest_distance)
+    const struct sim_segment *s = &sim->segments[sim->host.segment];
+    if (sim->host.token < s->first_token + s->longest_distance)
         return false;
     for (uint32_t i = 1; i < sim->n_queues; i++)
         if (sim->queues[i].n_issued != sim->queues[i].n_done &&
@@ -241,15 +246,16 @@ void sim_repeat_token(struct sim *sim)
 {
     struct sim_repeat *r = sim->repeat;
     const struct sim_segment *segment = &sim->segments[sim->host.segment];
-    if (sim->options->no_repeat_detection || sim->timeline || !segment->is_steady)
+    if (!r || !segment->is_steady)
         return;
     if (r->segment != sim->host.segment) {
         r->segment = sim->host.segment;
         r->n = 0;
         r->is_settled = false;
     }
-    uint32_t token = segment->first_token + sim->host.token;
-    if (r->is_settled || sim->host.token % segment->plan->period != 0 || !repeat_is_warm(sim))
+    uint32_t token = sim->host.token;
+    bool begins_period = (token - segment->first_token) % segment->period == 0;
+    if (r->is_settled || !begins_period || !repeat_is_warm(sim))
         return;
     struct repeat_state *now = &r->history[r->n % REPEAT_HISTORY];
     now->token = token;

@@ -5,9 +5,10 @@
  * event: the end of its head, or the moment it can start. The host is kept outside the tree: it
  * acts at host.now_ps whenever that is before the next event.
  *
- * Instances. A queue carries out the same operations period after period; its k-th instance is
- * operation order[k mod n] of token (k / n) x period + phase. An instance is complete when the
- * queue's n_done exceeds its number, so completion needs no record per instance.
+ * Instances. A queue carries out the same operations period after period, in order: operation
+ * order[k mod n] of token (k / n) x period + phase is its k-th. So completion needs no record per
+ * instance: every operation keeps the token before which all of its instances are over. Tokens
+ * are numbered through the plan.
  */
 #ifndef KVS_SIM_SIM_H
 #define KVS_SIM_SIM_H
@@ -47,13 +48,13 @@ typedef enum sim_class {
 struct sim_op {
     union {
         kvs_time work_ps; /* compute at full speed, host work, idle all-reduce */
-        double bytes;     /* copies, at the segment's first token */
+        double bytes;     /* copies, as if at token 0 */
     };
-    kvs_time call_ps;   /* host time until the device sees it, events included */
-    double ps_per_byte; /* copies on an engine: of the path, and what rows and pages cost */
-    kvs_time done_ps;   /* end of its latest instance, -1: none yet */
-    uint32_t index;     /* in its queue's order */
-    uint32_t waiters;   /* first queue waiting for it, SIM_NONE: none */
+    kvs_time call_ps;     /* host time until the device sees it, events included */
+    double ps_per_byte;   /* copies on an engine: of the path, and what rows and pages cost */
+    kvs_time done_ps;     /* end of its latest instance, -1: none yet */
+    uint32_t done_before; /* token before which all its instances are over */
+    uint32_t waiters;     /* first queue waiting for it, SIM_NONE: none */
     uint32_t first_dep;
     union {
         int32_t bytes_step; /* copies: more bytes per token */
@@ -73,9 +74,8 @@ struct sim_segment {
     const struct kvs_dep *deps;
     struct sim_op *ops; /* owned, [n_ops] */
     uint32_t n_ops;
-    uint32_t n_tokens;
     uint32_t period;
-    uint32_t first_token;
+    uint32_t first_token, end_token;
     uint32_t longest_distance; /* of its dependencies, tokens */
     bool is_steady;            /* no size depends on the token */
 };
@@ -92,12 +92,12 @@ struct sim_queue {
     bool is_on_engine;
     bool is_dirty;
     struct sim_engine *engine[KVS_N_DIRS]; /* of its device */
-    double bytes;                          /* of the head, when it is a copy */
+    double bytes;                          /* of the head, once it is a copy that starts */
     const uint32_t *order;                 /* operations of this queue per period, [n_order] */
     uint32_t n_order;
     uint32_t head_index; /* n_done mod n_order */
-    uint32_t head_token; /* of its segment */
-    uint32_t segment;    /* of the head */
+    uint32_t head_token;
+    uint32_t segment; /* of the head */
     uint32_t next_waiter;
     uint32_t next_dep; /* dependencies of the head already met */
     uint32_t trips_left;
@@ -187,14 +187,15 @@ struct sim_host {
     struct sim_op *last_op; /* of the token; NULL where phases have to be told apart */
     uint32_t segment;
     uint32_t index; /* of op in its segment */
-    uint32_t token; /* of the segment */
+    uint32_t token;
     bool is_blocked;
     bool is_done;
-    bool wants_barrier;     /* the next segment begins once everything has ended */
-    bool wants_retry;       /* blocked before issuing: the queue of kernels was full */
-    bool pays_sync;         /* when it goes on */
-    uint32_t blocked_queue; /* until its n_done reaches blocked_until */
-    uint64_t blocked_until;
+    bool wants_barrier; /* the next segment begins once everything has ended */
+    bool wants_retry;   /* blocked before issuing: the queue of kernels was full */
+    bool pays_sync;     /* when it goes on */
+    const struct sim_op
+        *blocked_on; /* until its instance of this token is over; NULL: all are */
+    uint32_t blocked_token;
     uint32_t next_dep;
     uint32_t blocked_tag;
     kvs_time blocked_since_ps;
@@ -226,6 +227,7 @@ struct sim {
     uint32_t *order;      /* storage of the queues' orders, of the current group of segments */
     uint32_t group_first; /* segments [group_first, group_end) share one structure */
     uint32_t group_end;
+    uint32_t group_token;     /* first of the group: everything before it is over */
     struct sim_group *groups; /* [n_groups] */
     uint32_t n_groups;
     struct sim_host host;
@@ -257,8 +259,8 @@ struct sim {
     uint32_t *scratch_index;
     uint64_t stamp;
 
-    struct sim_repeat *repeat;
-    kvs_time skipped_ps; /* time of repetitions that were not carried out */
+    struct sim_repeat *repeat; /* NULL: repetitions are not looked for */
+    kvs_time skipped_ps;       /* time of repetitions that were not carried out */
 
     /* costs of the host, ps */
     kvs_time sync_ps, hop_ps, event_ps, launch_ps;
@@ -308,18 +310,24 @@ void sim_host_start(struct sim *sim);
 void sim_host_act(struct sim *sim);
 void sim_host_wake(struct sim *sim); /* something that it may wait for has ended */
 
-/* Is a dependency of an operation of this segment and token met; which instance does it name.
- */
-bool sim_dep_is_met(const struct sim *sim, uint32_t segment, uint32_t token,
-                    const struct kvs_dep *dep);
-bool sim_dep_instance(const struct sim *sim, uint32_t segment, uint32_t token,
-                      const struct kvs_dep *dep, uint64_t *out_instance);
-
 /* repeat.c: steady states. Called when the host begins a token. */
 kvs_status sim_repeat_create(struct sim *sim);
 void sim_repeat_destroy(struct sim *sim);
 void sim_repeat_token(struct sim *sim);
 
+/*
+ * The operation that a dependency of an operation of this segment and token names, in the segment
+ * of that instance; NULL when the instance was over before the group began.
+ */
+static inline struct sim_op *sim_dep_op(const struct sim *sim, uint32_t segment, uint32_t token,
+                                        const struct kvs_dep *dep)
+{
+    if (token < sim->group_token + dep->distance)
+        return NULL;
+    while (KVS_UNLIKELY(token - dep->distance < sim->segments[segment].first_token))
+        segment--;
+    return &sim->segments[segment].ops[dep->op];
+}
 static inline kvs_time sim_head_issue_ps(const struct sim_queue *q)
 {
     return q->issue_ps[q->n_done & q->issue_mask];
@@ -336,8 +344,9 @@ static inline kvs_dir sim_op_dir(const struct sim_op *op)
 static inline void sim_total_bytes(struct sim *sim, const struct sim_queue *q)
 {
     struct kvs_device_totals *totals = &sim->run->devices[q->device];
-    totals->moved_bytes[sim_op_dir(q->op)] += (uint64_t)sim_head_bytes(q);
-    totals->tag_bytes[q->op->tag] += (uint64_t)sim_head_bytes(q);
+    uint64_t bytes = (uint64_t)(int64_t)q->bytes; /* by way of int64_t: one instruction */
+    totals->moved_bytes[sim_op_dir(q->op)] += bytes;
+    totals->tag_bytes[q->op->tag] += bytes;
 }
 static inline struct sim_engine *sim_engine_of(const struct sim_queue *q)
 {
