@@ -5,6 +5,8 @@
 
 #include "base/array.h"
 
+#define SWEEP_HINT "whole numbers, lists and ranges: 4096 or 4096,16384 or 4096-32768*2"
+
 struct sweep_reader {
     const char *flag;
     const char *text; /* the whole value, for messages */
@@ -22,7 +24,9 @@ static kvs_status sweep_fail(const struct sweep_reader *r, kvs_status status, co
 {
     char place[256];
     snprintf(place, sizeof(place), "%s %s", r->flag, r->text);
-    return kvs_error_at(r->err, status, place, 0, 0, "%s: \"%s\" %s", what, found, rule);
+    kvs_error_at(r->err, status, place, 0, 0, "%s: \"%s\" %s", what, found, rule);
+    kvs_error_hint(r->err, "%s", SWEEP_HINT);
+    return status;
 }
 
 static kvs_status sweep_number(struct sweep_reader *r, const char *what, uint64_t *out)

@@ -229,26 +229,6 @@ static bool bind_is_steady(const struct kvs_segment *segment)
     return true;
 }
 
-/* The members of a collective must stand one after another. */
-static kvs_status bind_check_groups(const struct sim *sim, const struct kvs_segment *plan)
-{
-    for (size_t i = 0; i < plan->ops.n;) {
-        const struct kvs_op *op = &plan->ops.items[i];
-        size_t n = 1;
-        while (op->kind == KVS_OP_COLLECTIVE && i + n < plan->ops.n &&
-               op[n].kind == KVS_OP_COLLECTIVE &&
-               op[n].collective.group == op->collective.group)
-            n++;
-        if (op->kind == KVS_OP_COLLECTIVE && n != op->collective.n_members)
-            return kvs_error_set(
-                sim->err, KVS_EINVAL,
-                "plan: op %zu: the %u members of collective %u must follow one another", i,
-                op->collective.n_members, op->collective.group);
-        i += n;
-    }
-    return KVS_OK;
-}
-
 static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
                           const struct kvs_op *op, uint32_t first_token, struct sim_op *out)
 {
@@ -302,7 +282,7 @@ static kvs_status bind_segment(struct sim *sim, uint32_t s, uint32_t first_token
             "plan: segment %u runs on into the next one after %u tokens, which "
             "must be whole periods of %u",
             s, plan->n_tokens, plan->period);
-    return bind_check_groups(sim, plan);
+    return KVS_OK;
 }
 
 static void bind_groups(struct sim *sim, const struct kvs_segment *plan)

@@ -96,7 +96,6 @@ static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case
     struct kvs_run run;
     struct kvs_exec_options exec = {.wants_timeline = options->timeline != NULL};
     KVS_ASSERT(options->exec->abi_version == KVS_EXEC_ABI && options->exec->run);
-    KVS_TRY(kvs_plan_check(plan, NULL, NULL, err));
     KVS_TRY(options->exec->run(plan, c, &exec, &run, options->timeline, err));
     predict_fill(out, &run, c);
     kvs_run_fini(&run);
@@ -120,9 +119,12 @@ kvs_status kvs_predict(const struct kvs_case *c, const struct kvs_policy *policy
 {
     struct kvs_decision decision = {0};
     struct kvs_plan *plan;
+    *out = (struct kvs_prediction){0};
     KVS_ASSERT(policy->abi_version == KVS_POLICY_ABI && policy->plan);
     KVS_TRY(policy->plan(c, &decision, &plan, err));
-    kvs_status status = kvs_predict_plan(plan, c, options, out, err);
+    kvs_status status = kvs_plan_check(plan, NULL, NULL, err);
+    if (status == KVS_OK)
+        status = kvs_predict_plan(plan, c, options, out, err);
     out->decision = decision;
     if (status == KVS_OK && options->wants_edges)
         status = kvs_find_edge(c, plan, options->exec, out->token_ms, &out->edge, err);

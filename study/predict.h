@@ -60,7 +60,7 @@ kvs_status kvs_predict(const struct kvs_case *c, const struct kvs_policy *policy
                        const struct kvs_predict_options *options, struct kvs_prediction *out,
                        struct kvs_error *err) KVS_MUST_USE;
 
-/* The same for a plan read from a file: checked, then run on the case's machine. */
+/* The same for a plan that the caller has proved (kvs_plan_check): run on the case's machine. */
 kvs_status kvs_predict_plan(const struct kvs_plan *plan, const struct kvs_case *c,
                             const struct kvs_predict_options *options,
                             struct kvs_prediction *out, struct kvs_error *err) KVS_MUST_USE;
