@@ -1,60 +1,15 @@
-/* What does not change during a run: costs of operations, rates of paths, orders of queues. */
-#include "models/copy.h"
+/* What does not change during a run: operations, queues and their orders, engines. */
 #include "sim/sim.h"
 
-static kvs_time bind_ps(const struct kvs_param *seconds)
+static void bind_devices(struct sim *sim)
 {
-    return kvs_ps_from_seconds(seconds->value);
-}
-
-static void bind_host_costs(struct sim *sim)
-{
-    const struct kvs_host *h = &sim->machine->host;
-    sim->sync_ps = bind_ps(&h->sync);
-    sim->hop_ps = bind_ps(&h->hop);
-    sim->event_ps = bind_ps(&h->event_pair);
-    sim->launch_ps = bind_ps(&h->kernel_launch);
-    sim->copy_call_ps = bind_ps(&h->copy_call);
-    sim->graph_ps = bind_ps(&h->graph_launch);
-    sim->subgraph_ps = bind_ps(&h->subgraph_launch);
-    sim->collective_call_ps = bind_ps(&h->collective_launch);
-    sim->store_ps = bind_ps(&h->store);
-    sim->split_work_ps = bind_ps(&h->split_work);
-    sim->sample_ps = bind_ps(&h->between_tokens);
-    sim->collective_ps = bind_ps(&sim->machine->collective.latency);
-    sim->n_trips = (uint32_t)(sim->machine->collective.trips.value + 0.5);
-    sim->pageable_async_bytes = h->pageable_async_bytes.value;
-    sim->submits_kernels = h->submit == KVS_SUBMIT_KERNELS;
-    sim->queue_limit =
-        h->queue_limit.value >= 1.0 ? (uint32_t)h->queue_limit.value : UINT32_MAX;
-}
-
-static kvs_status bind_device(struct sim *sim, uint32_t d)
-{
-    const struct kvs_device *from = &sim->machine->devices[d];
-    struct sim_device *device = &sim->devices[d];
-    for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-        device->path_Bps[dir] = kvs_path_rate_Bps(sim->machine, d, (kvs_dir)dir);
-        if (!(device->path_Bps[dir] > 0.0))
-            return kvs_error_set(sim->err, KVS_EINVAL, "%s: no link on its path limits a rate",
-                                 from->name);
+    for (uint32_t d = 0; d < sim->n_devices; d++) {
+        struct sim_device *device = &sim->devices[d];
+        device->cost = sim->cost.devices[d];
+        device->heavy = SIM_NONE;
+        device->path_ps_per_byte = (double)KVS_PS_PER_S / device->cost.path_Bps[KVS_H2D];
+        device->stretch = device->speed = 1.0; /* nothing is copied at a pace of 0 */
     }
-    device->latency_ps = kvs_ps_from_seconds(kvs_path_latency_s(sim->machine, d));
-    device->first_overhead_ps = bind_ps(&from->engines.first_overhead);
-    device->next_overhead_ps = bind_ps(&from->engines.next_overhead);
-    device->opposite_overhead_ps = bind_ps(&from->engines.opposite_overhead);
-    device->lead_ps = bind_ps(&from->engines.commit_lead);
-    device->bypass_ps = bind_ps(&from->engines.bypass_latency);
-    device->gap_ps = bind_ps(&from->kernel_gap);
-    device->cost = kvs_case_compute_cost(sim->c, d);
-    device->copy_slowdown = device->cost.copy_slowdown_frac;
-    if (!device->cost.profile)
-        device->copy_slowdown = device->path_Bps[KVS_H2D] / from->memory_rate.value;
-    device->heavy = SIM_NONE;
-    device->path_ps_per_byte = (double)KVS_PS_PER_S / device->path_Bps[KVS_H2D];
-    device->in_flight_bytes = from->engines.in_flight_bytes.value;
-    device->stretch = device->speed = 1.0; /* nothing is copied at a pace of 0 */
-    return KVS_OK;
 }
 
 static void bind_engines(struct sim *sim)
@@ -112,74 +67,6 @@ static kvs_status bind_waiting(struct sim *sim)
     return status;
 }
 
-static sim_class bind_class(const struct kvs_op *op)
-{
-    switch ((kvs_op_kind)op->kind) {
-    case KVS_OP_HOST:
-        return SIM_HOST_WORK;
-    case KVS_OP_WAIT:
-        return SIM_HOST_WAIT;
-    case KVS_OP_COPY:
-        return op->flags & KVS_OP_VIA_KERNEL ? SIM_KERNEL_COPY : SIM_ENGINE_COPY;
-    case KVS_OP_COMPUTE:
-        return op->flags & KVS_OP_LIGHT ? SIM_LIGHT : SIM_HEAVY;
-    case KVS_OP_COLLECTIVE:
-        return SIM_MEMBER;
-    case KVS_OP_KIND_COUNT:
-        break;
-    }
-    return SIM_HOST_WORK;
-}
-
-static kvs_time bind_call_ps(const struct sim *sim, const struct kvs_op *op)
-{
-    kvs_time events = op->n_dep * sim->event_ps;
-    switch (bind_class(op)) {
-    case SIM_ENGINE_COPY:
-        return events + sim->copy_call_ps;
-    case SIM_KERNEL_COPY:
-    case SIM_LIGHT:
-        return events + sim->launch_ps;
-    case SIM_HEAVY:
-        if (op->flags & KVS_OP_SUBGRAPH)
-            return events + sim->subgraph_ps;
-        return events + (sim->submits_kernels ? sim->launch_ps : sim->graph_ps);
-    case SIM_MEMBER:
-        return events + sim->collective_call_ps;
-    case SIM_HOST_WORK:
-    case SIM_HOST_WAIT:
-    case SIM_N_CLASSES:
-        break;
-    }
-    return 0;
-}
-
-static kvs_time bind_host_work_ps(const struct sim *sim, const struct kvs_op *op)
-{
-    if (op->tag == KVS_TAG_STORE)
-        return op->host.n_calls * sim->store_ps + sim->split_work_ps;
-    return op->tag == KVS_TAG_SAMPLE ? op->host.n_calls * sim->sample_ps : 0;
-}
-
-static kvs_time bind_work_ps(const struct sim *sim, const struct kvs_op *op)
-{
-    if (op->kind == KVS_OP_HOST)
-        return bind_host_work_ps(sim, op);
-    if (op->kind == KVS_OP_COLLECTIVE) {
-        double rate = sim->machine->collective.rate.value;
-        kvs_time bytes =
-            rate > 0.0 ? kvs_ps_from_bytes((double)op->collective.size_bytes, rate) : 0;
-        return sim->collective_ps + bytes;
-    }
-    if (op->kind != KVS_OP_COMPUTE)
-        return 0;
-    const struct sim_device *device = &sim->devices[sim->queues[op->queue].device];
-    double seconds = kvs_compute_s(&device->cost, op->compute.params, op->compute.kv_bytes,
-                                   op->compute.n_queries);
-    seconds *= sim->busy_factor[sim->queues[op->queue].device];
-    return kvs_ps_from_seconds(seconds) + (kvs_time)op->compute.n_kernels * device->gap_ps;
-}
-
 /* Bytes as if at token 0 and their growth; a kernel may have several pairs. */
 static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segment *plan,
                                   const struct kvs_op *op, uint32_t first_token,
@@ -204,18 +91,6 @@ static kvs_status bind_copy_bytes(const struct sim *sim, const struct kvs_segmen
     return KVS_OK;
 }
 
-/* The path's rate, less what narrow rows and pageable memory cost. */
-static double bind_copy_rate_Bps(const struct sim *sim, const struct kvs_segment *plan,
-                                 const struct kvs_op *op)
-{
-    uint32_t d = sim->queues[op->queue].device;
-    double rate = sim->devices[d].path_Bps[op->flags & KVS_OP_D2H ? KVS_D2H : KVS_H2D];
-    if (op->flags & KVS_OP_PAGEABLE)
-        rate = kvs_pageable_rate_Bps(&sim->machine->host, rate);
-    uint64_t width = op->flags & KVS_OP_2D ? plan->accesses.items[op->first_access].width : 0;
-    return rate * kvs_row_efficiency(&sim->machine->devices[d].engines.row_curve, width);
-}
-
 static bool bind_is_steady(const struct kvs_segment *segment)
 {
     for (size_t i = 0; i < segment->ops.n; i++) {
@@ -232,14 +107,15 @@ static bool bind_is_steady(const struct kvs_segment *segment)
 static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
                           const struct kvs_op *op, uint32_t first_token, struct sim_op *out)
 {
-    *out = (struct sim_op){.work_ps = bind_work_ps(sim, op),
-                           .call_ps = bind_call_ps(sim, op),
+    *out = (struct sim_op){.work_ps =
+                               kvs_op_work_ps(&sim->cost, op, sim->queues[op->queue].device),
+                           .call_ps = kvs_op_call_ps(&sim->cost, op),
                            .done_ps = -1,
                            .waiters = SIM_NONE,
                            .first_dep = op->first_dep,
                            .n_dep = op->n_dep,
                            .queue = op->queue,
-                           .cls = (unsigned)bind_class(op) & 0xfu,
+                           .cls = (unsigned)kvs_op_class_of(op) & 0xfu,
                            .tag = (unsigned)op->tag & 0x1fu,
                            .flags = (unsigned)op->flags & 0x7fu,
                            .phase = op->phase};
@@ -252,7 +128,9 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
     }
     if (op->kind != KVS_OP_COPY)
         return KVS_OK;
-    out->ps_per_byte = (double)KVS_PS_PER_S / bind_copy_rate_Bps(sim, plan, op);
+    out->ps_per_byte =
+        (double)KVS_PS_PER_S / kvs_op_copy_Bps(&sim->cost, op, kvs_segment_accesses(plan, op),
+                                               sim->queues[op->queue].device);
     return bind_copy_bytes(sim, plan, op, first_token, out);
 }
 
@@ -416,9 +294,7 @@ kvs_status sim_bind(struct sim *sim)
     if (sim->n_segments == 0)
         return kvs_error_set(sim->err, KVS_EINVAL, "plan: no segment");
     KVS_TRY(bind_alloc(sim));
-    bind_host_costs(sim);
-    for (uint32_t d = 0; d < sim->n_devices; d++)
-        KVS_TRY(bind_device(sim, d));
+    bind_devices(sim);
     bind_engines(sim);
     KVS_TRY(bind_queues(sim));
     KVS_TRY(bind_waiting(sim));

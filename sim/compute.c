@@ -11,7 +11,8 @@ static void compute_take_pace(const struct sim *sim, struct sim_device *device,
     if (pace != device->pace_ps_per_byte) {
         device->pace_ps_per_byte = pace;
         device->stretch =
-            pace > 0.0 ? 1.0 + device->copy_slowdown * device->path_ps_per_byte / pace : 1.0;
+            pace > 0.0 ? 1.0 + device->cost.copy_slowdown * device->path_ps_per_byte / pace
+                       : 1.0;
         device->speed = 1.0 / device->stretch;
     }
     q->stretch = device->stretch;
@@ -43,7 +44,8 @@ void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_p
         return;
     engine->ps_per_byte = ps_per_byte;
     struct sim_device *device = &sim->devices[engine->device];
-    if (engine->dir != KVS_H2D || device->heavy == SIM_NONE || device->copy_slowdown == 0.0)
+    if (engine->dir != KVS_H2D || device->heavy == SIM_NONE ||
+        device->cost.copy_slowdown == 0.0)
         return;
     struct sim_queue *q = &sim->queues[device->heavy];
     compute_progress(sim, q);
@@ -79,12 +81,12 @@ void sim_compute_start(struct sim *sim, uint32_t queue)
     q->head = SIM_HEAD_RUNNING;
     q->start_ps = q->updated_ps = sim->now_ps;
     q->left_ps = (double)q->op->work_ps;
-    q->is_early = device->flow[KVS_H2D] != SIM_NONE && device->copy_slowdown != 0.0;
+    q->is_early = device->flow[KVS_H2D] != SIM_NONE && device->cost.copy_slowdown != 0.0;
     q->floor_ps = 0;
     compute_take_pace(sim, device, q);
     uint32_t n = q->op->n_kernels;
-    if (sim->submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))
-        q->floor_ps = sim_head_issue_ps(q) + (kvs_time)(n - 1) * sim->launch_ps +
+    if (sim->cost.submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))
+        q->floor_ps = sim_head_issue_ps(q) + (kvs_time)(n - 1) * sim->cost.launch_ps +
                       q->op->work_ps / (kvs_time)n;
     compute_schedule(sim, queue);
 }
@@ -114,8 +116,9 @@ static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_que
     for (uint32_t i = 0; i < group->n_members; i++) {
         const struct sim_device *device = &sim->devices[sim->queues[first[i].queue].device];
         double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
-        longest =
-            pace * device->in_flight_bytes > longest ? pace * device->in_flight_bytes : longest;
+        longest = pace * device->cost.in_flight_bytes > longest
+                      ? pace * device->cost.in_flight_bytes
+                      : longest;
     }
     return (kvs_time)(longest + 0.5);
 }
@@ -124,9 +127,9 @@ static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_que
 void sim_member_next_trip(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    kvs_time piece = q->op->work_ps / sim->n_trips;
-    if (q->trips_left == sim->n_trips)
-        piece += q->op->work_ps % sim->n_trips;
+    kvs_time piece = q->op->work_ps / sim->cost.n_trips;
+    if (q->trips_left == sim->cost.n_trips)
+        piece += q->op->work_ps % sim->cost.n_trips;
     q->trips_left--;
     q->head = q->trips_left > 0 ? SIM_HEAD_TRIP : SIM_HEAD_RUNNING;
     kvs_event_tree_set(&sim->events, queue, sim->now_ps + member_trip_delay_ps(sim, q) + piece);
@@ -141,12 +144,12 @@ void sim_member_arrive(struct sim *sim, uint32_t queue)
     if (++group->n_arrived < group->n_members)
         return;
     group->n_arrived = 0;
-    if (sim->n_trips == 0) {
+    if (sim->cost.n_trips == 0) {
         sim_run_until(sim, queue, sim->now_ps + q->op->work_ps);
         return;
     }
     q->start_ps = sim->now_ps;
-    q->trips_left = sim->n_trips;
+    q->trips_left = sim->cost.n_trips;
     sim_member_next_trip(sim, queue);
 }
 
@@ -159,7 +162,7 @@ void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
     double busy_Bps = pace > 0.0 ? (double)KVS_PS_PER_S / pace : 0.0;
     q->bytes = sim_head_bytes(q);
     double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device], (uint64_t)q->bytes,
-                                       device->path_Bps[sim_op_dir(q->op)], busy_Bps);
+                                       device->cost.path_Bps[sim_op_dir(q->op)], busy_Bps);
     sim_total_bytes(sim, q);
     sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
 }

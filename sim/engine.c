@@ -23,7 +23,7 @@ void sim_copy_enqueue(struct sim *sim, uint32_t queue)
     }
     if (engine_is_bypassed(sim, q, engine)) {
         sim_total_bytes(sim, q);
-        sim_run_until(sim, queue, sim->now_ps + sim->devices[q->device].bypass_ps);
+        sim_run_until(sim, queue, sim->now_ps + sim->devices[q->device].cost.bypass_ps);
         return;
     }
     q->head = SIM_HEAD_WAITING;
@@ -41,7 +41,7 @@ static uint32_t engine_choose(const struct sim *sim, const struct sim_engine *en
                                                        .ready_ps = q->ready_ps};
     }
     return kvs_arbiter_choose(sim->machine->devices[engine->device].engines.arbitration,
-                              sim->devices[engine->device].lead_ps, engine->current,
+                              sim->devices[engine->device].cost.lead_ps, engine->current,
                               engine->end_ps, candidates, engine->n_waiting);
 }
 
@@ -58,7 +58,7 @@ static uint32_t engine_reserve(const struct sim *sim, const struct sim_engine *e
     for (uint32_t i = 1; i < sim->n_queues; i++) {
         const struct sim_queue *q = &sim->queues[i];
         if (q->device == engine->device && q->head == SIM_HEAD_DELAYED &&
-            q->op->cls == SIM_ENGINE_COPY && sim_engine_of(q) == engine &&
+            q->op->cls == KVS_CLASS_ENGINE_COPY && sim_engine_of(q) == engine &&
             sim_head_issue_ps(q) < sim_head_issue_ps(rival))
             return i;
     }
@@ -90,10 +90,10 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     const struct sim_device *device = &sim->devices[engine->device];
     kvs_dir dir = sim_op_dir(q->op);
     bool is_behind = engine->end_ps == sim->now_ps;
-    kvs_time overhead =
-        device->latency_ps + (is_behind ? device->next_overhead_ps : device->first_overhead_ps);
+    kvs_time overhead = device->cost.latency_ps + (is_behind ? device->cost.next_overhead_ps
+                                                             : device->cost.first_overhead_ps);
     if (dir == KVS_D2H && sim->engines[device->engine[KVS_H2D]].running != SIM_NONE)
-        overhead += device->opposite_overhead_ps;
+        overhead += device->cost.opposite_overhead_ps;
     bool was_idle = !is_behind && engine->reserved == SIM_NONE;
     engine->is_first = was_idle || (engine->is_first && engine->current == queue);
     engine->reserved = SIM_NONE;

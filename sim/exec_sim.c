@@ -100,7 +100,7 @@ static void sim_total_links(struct sim *sim)
 
 static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_case *c,
                                 const struct kvs_exec_options *options,
-                                const double *busy_factor, struct kvs_run *run,
+                                const struct kvs_costs *costs, struct kvs_run *run,
                                 struct kvs_timeline *timeline, struct kvs_error *err)
 {
     *run = (struct kvs_run){0};
@@ -108,7 +108,7 @@ static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_ca
                       .c = c,
                       .machine = c->machine,
                       .options = options,
-                      .busy_factor = busy_factor,
+                      .cost = *costs,
                       .run = run,
                       .timeline = options->wants_timeline ? timeline : NULL,
                       .err = err};
@@ -132,19 +132,18 @@ out:
 
 /* How much slower compute was for being busy so much; returns the largest change of a factor.
  */
-static double exec_update_factors(const struct kvs_case *c, const struct kvs_run *run,
-                                  double *busy_factor)
+static double exec_update_factors(const struct kvs_run *run, struct kvs_costs *costs)
 {
     double largest = 0.0;
     for (uint32_t d = 0; d < run->n_devices; d++) {
-        struct kvs_compute_cost cost = kvs_case_compute_cost(c, d);
+        struct kvs_device_costs *cost = &costs->devices[d];
         double busy = (double)run->devices[d].compute_ps / (double)run->total_ps;
-        double over = busy - cost.busy_threshold_frac;
-        double factor = 1.0 + cost.busy_slowdown_frac * (over > 0.0 ? over : 0.0);
-        double change =
-            factor > busy_factor[d] ? factor - busy_factor[d] : busy_factor[d] - factor;
+        double over = busy - cost->compute.busy_threshold_frac;
+        double factor = 1.0 + cost->compute.busy_slowdown_frac * (over > 0.0 ? over : 0.0);
+        double change = factor > cost->busy_factor ? factor - cost->busy_factor
+                                                   : cost->busy_factor - factor;
         largest = change > largest ? change : largest;
-        busy_factor[d] = factor;
+        cost->busy_factor = factor;
     }
     return largest;
 }
@@ -157,22 +156,18 @@ static kvs_status exec_sim_run(const struct kvs_plan *plan, const struct kvs_cas
                                const struct kvs_exec_options *options, struct kvs_run *run,
                                struct kvs_timeline *timeline, struct kvs_error *err)
 {
-    void *memory;
-    uint32_t n = c->machine->n_devices;
-    KVS_TRY(kvs_mem_alloc(n, sizeof(double), &memory, err));
-    double *busy_factor = memory;
-    for (uint32_t d = 0; d < n; d++)
-        busy_factor[d] = 1.0;
+    struct kvs_costs costs;
+    KVS_TRY(kvs_costs_create(c, &costs, err));
     kvs_status status = KVS_OK;
     for (unsigned round = 0; round < EXEC_MAX_ROUNDS; round++) {
-        status = exec_run_once(plan, c, options, busy_factor, run, timeline, err);
+        status = exec_run_once(plan, c, options, &costs, run, timeline, err);
         if (status != KVS_OK || run->total_ps == 0 ||
-            exec_update_factors(c, run, busy_factor) < EXEC_FACTOR_TOLERANCE)
+            exec_update_factors(run, &costs) < EXEC_FACTOR_TOLERANCE)
             break;
         if (round + 1 < EXEC_MAX_ROUNDS)
             kvs_run_fini(run);
     }
-    kvs_mem_free(busy_factor);
+    kvs_costs_fini(&costs);
     return status;
 }
 

@@ -18,7 +18,7 @@ static void flow_add_demand(const struct sim *sim, double *demand)
     uint32_t memory = 2 * sim->machine->n_links;
     for (uint32_t d = 0; d < sim->n_devices; d++)
         for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-            double path = sim->devices[d].path_Bps[dir];
+            double path = sim->devices[d].cost.path_Bps[dir];
             demand[memory] += path;
             for (int32_t l = (int32_t)sim->machine->devices[d].link; l >= 0;
                  l = sim->machine->links[l].parent)

@@ -145,10 +145,10 @@ static bool host_queue_is_full(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
     const struct sim_queue *q = &sim->queues[h->op->queue];
-    if (!sim->submits_kernels || h->op->cls != SIM_HEAVY || q->n_issued == q->n_done)
+    if (!sim->cost.submits_kernels || h->op->cls != KVS_CLASS_HEAVY || q->n_issued == q->n_done)
         return false;
     uint64_t in_flight = (q->n_issued - q->n_done + 1) * h->op->n_kernels;
-    if (in_flight <= sim->queue_limit)
+    if (in_flight <= sim->cost.queue_limit)
         return false;
     h->wants_retry = true;
     host_block(sim, q->op, q->head_token, false);
@@ -161,9 +161,9 @@ static bool host_blocks_after(const struct sim *sim)
     if (h->op->flags & KVS_OP_BLOCKS)
         return true;
     /* The driver stages pageable bytes on the issuing thread. */
-    return (h->op->flags & KVS_OP_PAGEABLE) && h->op->cls == SIM_ENGINE_COPY &&
+    return (h->op->flags & KVS_OP_PAGEABLE) && h->op->cls == KVS_CLASS_ENGINE_COPY &&
            h->op->bytes + (double)h->op->bytes_step * (double)h->token >
-               sim->pageable_async_bytes;
+               sim->cost.pageable_async_bytes;
 }
 
 static void host_issue(struct sim *sim)
@@ -175,9 +175,9 @@ static void host_issue(struct sim *sim)
     sim_queue_issue(sim, op->queue);
     /* Further kernels of the same operation are launched while the device is at work already.
      */
-    if (op->cls == SIM_HEAVY && sim->submits_kernels && op->n_kernels > 1 &&
+    if (op->cls == KVS_CLASS_HEAVY && sim->cost.submits_kernels && op->n_kernels > 1 &&
         !(op->flags & KVS_OP_SUBGRAPH)) {
-        kvs_time more = (kvs_time)(op->n_kernels - 1) * sim->launch_ps;
+        kvs_time more = (kvs_time)(op->n_kernels - 1) * sim->cost.launch_ps;
         h->now_ps += more;
         sim->run->host.issue_ps += more;
     }
@@ -195,8 +195,8 @@ void sim_host_act(struct sim *sim)
         host_pass_barrier(sim);
         return;
     }
-    switch ((sim_class)h->op->cls) {
-    case SIM_HOST_WORK:
+    switch ((kvs_op_class)h->op->cls) {
+    case KVS_CLASS_HOST_WORK:
         if (!host_wait(sim))
             return;
         host_record(sim, h->now_ps, h->now_ps + h->op->work_ps);
@@ -206,19 +206,19 @@ void sim_host_act(struct sim *sim)
             sim->run->host.sample_ps += h->op->work_ps;
         host_advance(sim);
         return;
-    case SIM_HOST_WAIT:
+    case KVS_CLASS_HOST_WAIT:
         h->wait_start_ps = h->now_ps;
         if (!host_wait(sim))
             return;
         host_record(sim, h->now_ps, h->now_ps);
         host_advance(sim);
         return;
-    case SIM_HEAVY:
-    case SIM_LIGHT:
-    case SIM_MEMBER:
-    case SIM_ENGINE_COPY:
-    case SIM_KERNEL_COPY:
-    case SIM_N_CLASSES:
+    case KVS_CLASS_HEAVY:
+    case KVS_CLASS_LIGHT:
+    case KVS_CLASS_MEMBER:
+    case KVS_CLASS_ENGINE_COPY:
+    case KVS_CLASS_KERNEL_COPY:
+    case KVS_CLASS_COUNT:
         host_issue(sim);
         return;
     }
@@ -242,16 +242,16 @@ void sim_host_wake(struct sim *sim)
         h->wants_retry = false;
         return;
     }
-    bool is_own = h->op->cls == SIM_HOST_WAIT || h->op->cls == SIM_HOST_WORK;
+    bool is_own = h->op->cls == KVS_CLASS_HOST_WAIT || h->op->cls == KVS_CLASS_HOST_WORK;
     if (is_own && !host_wait(sim))
         return; /* one synchronisation after the last of several */
     if (h->pays_sync) {
-        h->now_ps += sim->sync_ps;
-        sim->run->host.blocked_ps[h->blocked_tag] += sim->sync_ps;
+        h->now_ps += sim->cost.sync_ps;
+        sim->run->host.blocked_ps[h->blocked_tag] += sim->cost.sync_ps;
     }
-    if (h->op->cls == SIM_HOST_WORK)
+    if (h->op->cls == KVS_CLASS_HOST_WORK)
         return; /* works at now_ps: every dependency is met */
-    if (h->op->cls == SIM_HOST_WAIT)
+    if (h->op->cls == KVS_CLASS_HOST_WAIT)
         host_record(sim, h->wait_start_ps, h->now_ps);
     host_advance(sim);
 }

@@ -15,7 +15,8 @@ static bool queue_is_blocked(struct sim *sim, uint32_t queue)
         if (on->done_before > token) {
             /* done_ps is the latest instance's; of an older one the hop is over */
             bool is_latest = on->done_before - token <= sim->segments[q->segment].period;
-            kvs_time seen = is_latest && on->queue != queue ? on->done_ps + sim->hop_ps : 0;
+            kvs_time seen =
+                is_latest && on->queue != queue ? on->done_ps + sim->cost.hop_ps : 0;
             q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
             continue;
         }
@@ -44,25 +45,25 @@ static void queue_account_ring_wait(struct sim *sim, struct sim_queue *q)
 static void queue_start_head(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    switch ((sim_class)q->op->cls) {
-    case SIM_HEAVY:
+    switch ((kvs_op_class)q->op->cls) {
+    case KVS_CLASS_HEAVY:
         sim_compute_start(sim, queue);
         return;
-    case SIM_LIGHT:
+    case KVS_CLASS_LIGHT:
         sim_run_until(sim, queue, sim->now_ps + q->op->work_ps);
         return;
-    case SIM_MEMBER:
+    case KVS_CLASS_MEMBER:
         sim_member_arrive(sim, queue);
         return;
-    case SIM_ENGINE_COPY:
+    case KVS_CLASS_ENGINE_COPY:
         sim_copy_enqueue(sim, queue);
         return;
-    case SIM_KERNEL_COPY:
+    case KVS_CLASS_KERNEL_COPY:
         sim_kernel_copy_start(sim, queue);
         return;
-    case SIM_HOST_WORK:
-    case SIM_HOST_WAIT:
-    case SIM_N_CLASSES:
+    case KVS_CLASS_HOST_WORK:
+    case KVS_CLASS_HOST_WAIT:
+    case KVS_CLASS_COUNT:
         break;
     }
     KVS_ASSERT(false && "an operation of the host on a device queue");
@@ -201,9 +202,9 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
         queue_record(sim, queue, start_ps);
     if (q->is_on_engine)
         sim_copy_end(sim, queue);
-    else if (op->cls == SIM_MEMBER)
+    else if (op->cls == KVS_CLASS_MEMBER)
         sim->run->devices[q->device].collective_ps += sim->now_ps - start_ps;
-    else if (op->cls == SIM_HEAVY)
+    else if (op->cls == KVS_CLASS_HEAVY)
         sim_compute_end(sim, queue, start_ps);
     queue_pop(sim, q);
     if (q->n_done != q->n_issued)
@@ -230,9 +231,9 @@ void sim_queue_event(struct sim *sim, uint32_t queue)
     struct sim_queue *q = &sim->queues[queue];
     switch ((sim_head)q->head) {
     case SIM_HEAD_RUNNING:
-        if (q->op->cls == SIM_MEMBER)
+        if (q->op->cls == KVS_CLASS_MEMBER)
             queue_finish_collective(sim, queue);
-        else if (q->op->cls != SIM_HEAVY || sim_compute_is_over(sim, queue))
+        else if (q->op->cls != KVS_CLASS_HEAVY || sim_compute_is_over(sim, queue))
             queue_finish(sim, queue, q->start_ps);
         return;
     case SIM_HEAD_TRIP:

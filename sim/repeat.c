@@ -84,7 +84,8 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
     const struct sim_segment *segment = &sim->segments[sim->host.segment];
     for (size_t i = 0; i < segment->n_ops; i++) {
         kvs_time done = segment->ops[i].done_ps;
-        repeat_put(sim, state, done >= 0 && done + sim->hop_ps > sim->now_ps ? done - now : 1);
+        repeat_put(sim, state,
+                   done >= 0 && done + sim->cost.hop_ps > sim->now_ps ? done - now : 1);
     }
 }
 
@@ -95,7 +96,7 @@ static void repeat_capture_head(struct sim *sim, const struct sim_queue *q,
     kvs_time now = sim->host.now_ps;
     if (q->head == SIM_HEAD_RUNNING || q->head == SIM_HEAD_OVERHEAD || q->head == SIM_HEAD_TRIP)
         repeat_put(sim, state, q->start_ps - now);
-    if (q->head == SIM_HEAD_RUNNING && q->op->cls == SIM_HEAVY) {
+    if (q->head == SIM_HEAD_RUNNING && q->op->cls == KVS_CLASS_HEAVY) {
         repeat_put(sim, state, repeat_bits(q->left_ps));
         repeat_put(sim, state, q->updated_ps - now);
         repeat_put(sim, state, q->floor_ps > now ? q->floor_ps - now : 0);

@@ -14,8 +14,8 @@
 #define KVS_SIM_SIM_H
 
 #include "models/arbiter.h"
-#include "models/compute.h"
 #include "models/share.h"
+#include "sched/cost.h"
 #include "sched/exec.h"
 #include "sim/event_tree.h"
 
@@ -31,18 +31,6 @@ typedef enum sim_head {
     SIM_HEAD_TRIP,     /* a collective between its dependent host reads */
     SIM_HEAD_RUNNING   /* ends at its event */
 } sim_head;
-
-/* How an operation is carried out. */
-typedef enum sim_class {
-    SIM_HOST_WORK,
-    SIM_HOST_WAIT,
-    SIM_HEAVY,       /* compute that has the device's compute engine to itself */
-    SIM_LIGHT,       /* a kernel that runs beside */
-    SIM_MEMBER,      /* of a collective */
-    SIM_ENGINE_COPY, /* on a copy engine */
-    SIM_KERNEL_COPY, /* by a kernel over the link */
-    SIM_N_CLASSES
-} sim_class;
 
 /* What the simulator needs of an operation; small, since there is one for each. */
 struct sim_op {
@@ -157,20 +145,12 @@ struct sim_domain {
 struct sim_device {
     uint32_t engine[KVS_N_DIRS]; /* both the same with one engine */
     uint32_t flow[KVS_N_DIRS];   /* SIM_NONE on a path of its own */
-    double path_Bps[KVS_N_DIRS];
+    struct kvs_device_costs cost;
     double path_ps_per_byte; /* h2d */
-    double in_flight_bytes;
-    kvs_time latency_ps;
-    kvs_time first_overhead_ps, next_overhead_ps, opposite_overhead_ps;
-    kvs_time lead_ps;
-    kvs_time bypass_ps;
-    kvs_time gap_ps;
-    double copy_slowdown; /* fraction at full path rate */
     /* worked out for the pace of the copy under way */
     double pace_ps_per_byte;
     double stretch; /* of compute, and 1 / stretch */
     double speed;
-    struct kvs_compute_cost cost;
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
 };
@@ -206,8 +186,8 @@ struct sim {
     const struct kvs_plan *plan;
     const struct kvs_case *c;
     const struct kvs_machine *machine;
+    struct kvs_costs cost; /* its devices are borrowed */
     const struct kvs_exec_options *options;
-    const double *busy_factor; /* [n_devices] by which compute is slower for being busy */
     struct kvs_run *run;
     struct kvs_timeline *timeline; /* NULL: not wanted */
     struct kvs_error *err;
@@ -261,15 +241,6 @@ struct sim {
 
     struct sim_repeat *repeat; /* NULL: repetitions are not looked for */
     kvs_time skipped_ps;       /* time of repetitions that were not carried out */
-
-    /* costs of the host, ps */
-    kvs_time sync_ps, hop_ps, event_ps, launch_ps;
-    kvs_time copy_call_ps, graph_ps, subgraph_ps, collective_call_ps;
-    kvs_time store_ps, split_work_ps, sample_ps, collective_ps;
-    uint32_t n_trips;
-    uint32_t queue_limit; /* kernels */
-    bool submits_kernels;
-    double pageable_async_bytes;
 };
 
 /* bind.c: everything that does not change during a run. */
