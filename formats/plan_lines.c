@@ -58,6 +58,9 @@ static void lines_write_places(const struct kvs_plan *plan, struct kvs_json_writ
             kvs_json_u64(w, "device", buffer->device);
         kvs_json_u64(w, "size", buffer->size_bytes);
         lines_put(w, "valid", buffer->valid_bytes, 0);
+        lines_put(w, "run", buffer->run_bytes, 0);
+        lines_put(w, "filled", buffer->filled_bytes, 0);
+        lines_put(w, "layer", buffer->layer, KVS_NO_LAYER);
         lines_end(w);
     }
     for (size_t i = 0; i < plan->rings.n; i++) {

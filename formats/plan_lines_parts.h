@@ -25,6 +25,7 @@
     X(KVS_ACCESS_READ, "read")                                                                 \
     X(KVS_ACCESS_WRITE, "write")                                                               \
     X(KVS_ACCESS_EXPECT, "expect")                                                             \
-    X(KVS_ACCESS_FRESH, "fresh")
+    X(KVS_ACCESS_FRESH, "fresh")                                                               \
+    X(KVS_ACCESS_CELLS, "cells")
 
 #endif

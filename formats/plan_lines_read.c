@@ -160,25 +160,29 @@ static kvs_status read_place(struct kvs_plan_reader *r, uint16_t *out)
 
 static kvs_status read_buffer(struct kvs_plan_reader *r)
 {
-    static const char *const host_keys[] = {"buffer", "place", "size", "valid"};
-    static const char *const device_keys[] = {"buffer", "place", "size", "valid", "device"};
+    static const char *const keys[] = {"buffer", "place",  "size",  "valid",
+                                       "run",    "filled", "layer", "device"};
     struct kvs_buffer buffer = {.device = KVS_HOST_DEVICE};
     const char *name = NULL;
-    int64_t size = 0, valid = 0;
+    int64_t size = 0, valid = 0, run = 0, filled = 0, layer = KVS_NO_LAYER;
     uint32_t id = 0;
     KVS_TRY(read_declared(r, "buffer", &r->buffers, r->plan->buffers.n, &name));
     KVS_TRY(read_place(r, &buffer.place));
     bool is_device = buffer.place == KVS_PLACE_DEVICE;
-    KVS_TRY(kvs_json_only_keys(r->doc, r->root, is_device ? device_keys : host_keys,
-                               is_device ? KVS_COUNT_OF(device_keys) : KVS_COUNT_OF(host_keys),
-                               r->err));
+    KVS_TRY(kvs_json_only_keys(r->doc, r->root, keys, KVS_COUNT_OF(keys) - !is_device, r->err));
     if (is_device)
         KVS_TRY(read_device(r, "device", &buffer.device));
     KVS_TRY(kvs_plan_reader_int(r, r->root, "size", true, 0, INT64_MAX, &size));
     KVS_TRY(kvs_plan_reader_int(r, r->root, "valid", false, 0, size, &valid));
+    KVS_TRY(kvs_plan_reader_int(r, r->root, "run", false, 0, valid, &run));
+    KVS_TRY(kvs_plan_reader_int(r, r->root, "filled", false, 0, run, &filled));
+    KVS_TRY(kvs_plan_reader_int(r, r->root, "layer", false, 0, KVS_NO_LAYER - 1, &layer));
     snprintf(buffer.name, sizeof buffer.name, "%s", name);
     buffer.size_bytes = (uint64_t)size;
     buffer.valid_bytes = (uint64_t)valid;
+    buffer.run_bytes = (uint64_t)run;
+    buffer.filled_bytes = (uint64_t)filled;
+    buffer.layer = (uint16_t)layer;
     return kvs_plan_add_buffer(r->plan, &buffer, &id, r->err);
 }
 

@@ -210,9 +210,9 @@ static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_v
         KVS_PLAN_ACCESS_MAP(READ_MODE)
 #undef READ_MODE
     };
-    static const char *const known[] = {"read",    "write",     "expect",    "fresh",
-                                        "at",      "rows",      "width",     "pitch",
-                                        "at_step", "rows_step", "width_step"};
+    static const char *const known[] = {"read",  "write",   "expect",    "fresh",
+                                        "cells", "at",      "rows",      "width",
+                                        "pitch", "at_step", "rows_step", "width_step"};
     struct kvs_range range = {0};
     const char *buffer = NULL;
     unsigned n_modes = 0, mode = 0;
@@ -232,7 +232,7 @@ static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_v
     if (n_modes != 1)
         return kvs_plan_reader_fault(
             r, path,
-            "needs one of read, write, expect, fresh with the name of a buffer, has %u",
+            "needs one of read, write, expect, fresh, cells with the name of a buffer, has %u",
             n_modes);
     snprintf(path, sizeof path, "access[%zu].%s", index, modes[mode]);
     KVS_TRY(kvs_plan_reader_name(r, &r->buffers, "buffer", path, buffer, &id));

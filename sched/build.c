@@ -15,7 +15,8 @@ static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t de
     struct kvs_buffer buffer = {.size_bytes = size_bytes,
                                 .valid_bytes = is_valid ? size_bytes : 0,
                                 .place = (uint16_t)place,
-                                .device = device};
+                                .device = device,
+                                .layer = KVS_NO_LAYER};
     va_list args;
     va_start(args, fmt);
     vsnprintf(buffer.name, sizeof buffer.name, fmt, args);
@@ -51,11 +52,27 @@ static kvs_status build_device(struct kvs_build *b, uint32_t d)
                         d);
 }
 
-static kvs_status build_caches(struct kvs_build *b)
+/* One side of a layer's cache on the host: for each stream its cells, the first of them filled.
+ */
+static kvs_status build_cache(struct kvs_build *b, uint32_t layer, char side,
+                              uint64_t row_bytes, uint16_t *out)
 {
     kvs_place place =
         b->c->workload.is_pinned ? KVS_PLACE_HOST_PINNED : KVS_PLACE_HOST_PAGEABLE;
-    uint64_t n_streams = kvs_case_n_streams(b->c);
+    uint64_t cells = kvs_case_layer_cells(b->c, &b->c->llm->layers[layer]);
+    uint64_t used = kvs_case_used_rows(b->c, 0);
+    KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE,
+                         kvs_case_n_streams(b->c) * cells * row_bytes, true, out, "cache.%c.%u",
+                         side, layer));
+    struct kvs_buffer *buffer = &b->plan->buffers.items[*out];
+    buffer->layer = (uint16_t)layer;
+    buffer->run_bytes = cells * row_bytes;
+    buffer->filled_bytes = (used < cells ? used : cells) * row_bytes;
+    return KVS_OK;
+}
+
+static kvs_status build_caches(struct kvs_build *b)
+{
     for (size_t s = 0; s < b->graph->stages.n; s++) {
         const struct kvs_stage *stage = &b->graph->stages.items[s];
         if (stage->cache_stage != s) { /* an earlier layer's cells */
@@ -63,12 +80,8 @@ static kvs_status build_caches(struct kvs_build *b)
             b->cache_v[s] = b->cache_v[stage->cache_stage];
             continue;
         }
-        uint64_t rows =
-            n_streams * kvs_case_layer_cells(b->c, &b->c->llm->layers[stage->layer]);
-        KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE, rows * stage->k_row_bytes, true,
-                             &b->cache_k[s], "cache.k.%u", stage->layer));
-        KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE, rows * stage->v_row_bytes, true,
-                             &b->cache_v[s], "cache.v.%u", stage->layer));
+        KVS_TRY(build_cache(b, stage->layer, 'k', stage->k_row_bytes, &b->cache_k[s]));
+        KVS_TRY(build_cache(b, stage->layer, 'v', stage->v_row_bytes, &b->cache_v[s]));
     }
     uint64_t hidden = kvs_build_hidden_bytes(b);
     KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE,

@@ -20,10 +20,14 @@ kvs_status kvs_build_wait(struct kvs_build *b, kvs_tag tag, uint16_t layer) KVS_
 
 /* Sets b->rows, staging_bytes and new_bytes of every device. */
 kvs_status kvs_build_place_rows(struct kvs_build *b) KVS_MUST_USE;
-/* New rows of a stage, K's and then V's, on the device that computed them: it stores them. */
-struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, uint32_t device);
-/* The accesses by which the host writes the cache. */
-kvs_status kvs_build_cache_writes(struct kvs_build *b, uint32_t stage,
-                                  uint32_t device) KVS_MUST_USE;
+/* The accesses by which a device makes its new rows of a stage. */
+kvs_status kvs_build_row_writes(struct kvs_build *b, uint32_t stage,
+                                uint32_t device) KVS_MUST_USE;
+/*
+ * Where a stream's new rows of this step go in the cache, the device's heads of them; width 0
+ * when there are none. Fewer rows than were computed where a full sliding window wraps.
+ */
+struct kvs_range kvs_build_new_cells(const struct kvs_build *b, uint32_t stage, uint32_t device,
+                                     kvs_kv_side side, uint32_t stream);
 
 #endif

@@ -32,63 +32,126 @@ kvs_status kvs_build_place_rows(struct kvs_build *b)
     return KVS_OK;
 }
 
-static struct kvs_range store_range(const struct kvs_build *b, uint16_t buffer, uint64_t offset,
-                                    uint64_t row_bytes)
+/* A side's rows of one stream, or of all together, where they lie one after another. */
+struct store_rows {
+    uint64_t offset; /* from where the stage's rows begin */
+    uint32_t width;  /* of a row */
+    uint32_t n;
+};
+
+static struct store_rows store_rows_of(const struct kvs_build *b, uint32_t stage,
+                                       uint32_t device, kvs_kv_side side)
 {
-    uint32_t width = (uint32_t)row_bytes;
-    KVS_ASSERT(width == row_bytes);
+    const struct kvs_stage_part *part = &b->graph->stages.items[stage].parts[device];
+    uint32_t n = (uint32_t)kvs_case_batch_rows(b->c);
+    uint64_t width = side == KVS_KV_SIDE_K ? part->k_bytes : part->v_bytes;
+    KVS_ASSERT(width <= UINT32_MAX);
+    return (struct store_rows){.offset = side == KVS_KV_SIDE_K ? 0 : n * part->k_bytes,
+                               .width = (uint32_t)width,
+                               .n = n};
+}
+
+static struct kvs_range store_range(uint16_t buffer, uint64_t offset,
+                                    const struct store_rows *rows)
+{
     return (struct kvs_range){.buffer = buffer,
-                              .offset = offset,
-                              .width = width,
-                              .pitch = width,
-                              .rows = (uint32_t)kvs_case_batch_rows(b->c)};
+                              .offset = offset + rows->offset,
+                              .width = rows->width,
+                              .pitch = rows->width,
+                              .rows = rows->n};
 }
 
-struct kvs_range kvs_build_new_rows(const struct kvs_build *b, uint32_t stage, uint32_t device)
+/* On the device that computed them. */
+static struct kvs_range store_new(const struct kvs_build *b, uint32_t stage, uint32_t device,
+                                  const struct store_rows *rows)
 {
     const struct kvs_build_rows *at = &b->rows[stage * b->graph->n_devices + device];
-    return store_range(b, b->devices[device].buf_new, at->offset,
-                       store_row_bytes(b, stage, device));
+    return store_range(b->devices[device].buf_new, at->offset, rows);
 }
 
-static struct kvs_range store_staged(const struct kvs_build *b, uint32_t stage, uint32_t device)
+static struct kvs_range store_staged(const struct kvs_build *b, uint32_t stage, uint32_t device,
+                                     const struct store_rows *rows)
 {
     const struct kvs_build_rows *at = &b->rows[stage * b->graph->n_devices + device];
-    return store_range(b, b->buf_staging, at->staged, store_row_bytes(b, stage, device));
+    return store_range(b->buf_staging, at->staged, rows);
+}
+
+/* One stream's rows of a side, those with a cell of their own: `cells`. */
+static struct store_rows store_stream(const struct kvs_build *b, const struct store_rows *side,
+                                      uint32_t stream, const struct kvs_range *cells)
+{
+    struct store_rows rows = *side;
+    rows.n = cells->rows;
+    rows.offset += (uint64_t)stream * kvs_case_stream_rows(b->c) * side->width;
+    return rows;
+}
+
+/* Rows that a full sliding window has no room for are computed all the same. */
+static kvs_status store_write_rest(struct kvs_build *b, uint32_t stage, uint32_t device,
+                                   struct store_rows rows)
+{
+    uint32_t n_all = kvs_case_stream_rows(b->c);
+    if (rows.n == n_all)
+        return KVS_OK;
+    rows.offset += (uint64_t)rows.n * rows.width;
+    rows.n = n_all - rows.n;
+    struct kvs_range made = store_new(b, stage, device, &rows);
+    return kvs_plan_add_access(b->plan, &made, KVS_ACCESS_WRITE, b->err);
+}
+
+kvs_status kvs_build_row_writes(struct kvs_build *b, uint32_t stage, uint32_t device)
+{
+    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
+        struct store_rows all = store_rows_of(b, stage, device, (kvs_kv_side)side);
+        for (uint32_t i = 0; all.width > 0 && i < kvs_case_n_streams(b->c); i++) {
+            struct kvs_range cells =
+                kvs_build_new_cells(b, stage, device, (kvs_kv_side)side, i);
+            struct store_rows rows = store_stream(b, &all, i, &cells);
+            struct kvs_range made = store_new(b, stage, device, &rows);
+            KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_WRITE, b->err));
+            KVS_TRY(kvs_plan_add_access(b->plan, &cells, KVS_ACCESS_CELLS, b->err));
+            KVS_TRY(store_write_rest(b, stage, device, rows));
+        }
+    }
+    return KVS_OK;
 }
 
 /* A blocking copy of one side's rows to staging. */
 static kvs_status store_copy(struct kvs_build *b, uint32_t stage, uint32_t device,
                              kvs_kv_side side)
 {
-    const struct kvs_stage_part *part = &b->graph->stages.items[stage].parts[device];
-    uint64_t row_bytes = side == KVS_KV_SIDE_K ? part->k_bytes : part->v_bytes;
-    uint64_t skip =
-        side == KVS_KV_SIDE_K ? 0 : part->k_bytes * (uint64_t)kvs_case_batch_rows(b->c);
-    struct kvs_range source = kvs_build_new_rows(b, stage, device);
-    struct kvs_range target = store_staged(b, stage, device);
+    struct store_rows rows = store_rows_of(b, stage, device, side);
+    struct kvs_range source = store_new(b, stage, device, &rows);
+    struct kvs_range target = store_staged(b, stage, device, &rows);
     struct kvs_op op = {.kind = KVS_OP_COPY,
                         .tag = KVS_TAG_STORE,
                         .flags = KVS_OP_BLOCKS | KVS_OP_D2H,
                         .queue = b->devices[device].q_blocking,
                         .layer = (uint16_t)b->graph->stages.items[stage].layer};
-    if (row_bytes == 0)
+    if (rows.width == 0)
         return KVS_OK;
-    source = store_range(b, source.buffer, source.offset + skip, row_bytes);
-    target = store_range(b, target.buffer, target.offset + skip, row_bytes);
     KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
     KVS_TRY(kvs_plan_add_access(b->plan, &source, KVS_ACCESS_READ, b->err));
     return kvs_plan_add_access(b->plan, &target, KVS_ACCESS_WRITE, b->err);
 }
 
-/* What the host reads of a device's rows: they came from where this token computed them. */
-static kvs_status store_reads(struct kvs_build *b, uint32_t stage, uint32_t device)
+/* The host moves a stream's rows to their cells: they came from where this token computed them.
+ */
+static kvs_status store_cells(struct kvs_build *b, uint32_t stage, uint32_t device,
+                              kvs_kv_side side)
 {
-    struct kvs_range staged = store_staged(b, stage, device);
-    struct kvs_range rows = kvs_build_new_rows(b, stage, device);
-    KVS_TRY(kvs_plan_add_access(b->plan, &staged, KVS_ACCESS_READ, b->err));
-    KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_EXPECT, b->err));
-    return kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_FRESH, b->err);
+    struct store_rows all = store_rows_of(b, stage, device, side);
+    for (uint32_t i = 0; all.width > 0 && i < kvs_case_n_streams(b->c); i++) {
+        struct kvs_range cells = kvs_build_new_cells(b, stage, device, side, i);
+        struct store_rows rows = store_stream(b, &all, i, &cells);
+        struct kvs_range staged = store_staged(b, stage, device, &rows);
+        struct kvs_range made = store_new(b, stage, device, &rows);
+        KVS_TRY(kvs_plan_add_access(b->plan, &staged, KVS_ACCESS_READ, b->err));
+        KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_EXPECT, b->err));
+        KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_FRESH, b->err));
+        KVS_TRY(kvs_plan_add_access(b->plan, &cells, KVS_ACCESS_WRITE, b->err));
+    }
+    return KVS_OK;
 }
 
 static kvs_status store_host(struct kvs_build *b, uint32_t stage)
@@ -100,11 +163,9 @@ static kvs_status store_host(struct kvs_build *b, uint32_t stage)
                         .host = {.n_calls = (uint32_t)kvs_case_batch_rows(b->c)}};
     KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        if (kvs_build_stores(b, stage, d))
-            KVS_TRY(store_reads(b, stage, d));
-    for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        if (kvs_build_stores(b, stage, d))
-            KVS_TRY(kvs_build_cache_writes(b, stage, d));
+        for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
+            if (kvs_build_stores(b, stage, d))
+                KVS_TRY(store_cells(b, stage, d, (kvs_kv_side)side));
     return KVS_OK;
 }
 

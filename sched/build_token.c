@@ -136,10 +136,8 @@ static kvs_status build_compute_accesses(struct kvs_build *b, const struct kvs_p
         KVS_TRY(kvs_plan_add_access(b->plan, &hidden, KVS_ACCESS_WRITE, b->err));
     if (piece->stage != KVS_NO_STAGE && kvs_build_holds(b, piece->stage, d))
         KVS_TRY(kvs_build_window_reads(b, piece->stage, d, slots[d]));
-    if (piece->before_stage != KVS_NO_STAGE && kvs_build_stores(b, piece->before_stage, d)) {
-        struct kvs_range rows = kvs_build_new_rows(b, piece->before_stage, d);
-        KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_WRITE, b->err));
-    }
+    if (piece->before_stage != KVS_NO_STAGE && kvs_build_stores(b, piece->before_stage, d))
+        KVS_TRY(kvs_build_row_writes(b, piece->before_stage, d));
     if (piece->is_last_of_token) {
         struct kvs_range logits = build_whole(device->buf_logits, 0, 4);
         KVS_TRY(kvs_plan_add_access(b->plan, &logits, KVS_ACCESS_WRITE, b->err));

@@ -236,14 +236,9 @@ uint64_t kvs_build_window_bytes(const struct kvs_build *b, uint32_t stage, uint3
     return bytes;
 }
 
-kvs_status kvs_build_cache_writes(struct kvs_build *b, uint32_t stage, uint32_t device)
+struct kvs_range kvs_build_new_cells(const struct kvs_build *b, uint32_t stage, uint32_t device,
+                                     kvs_kv_side side, uint32_t stream)
 {
-    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
-        struct window_side v = window_side_of(b, stage, device, (kvs_kv_side)side);
-        for (uint32_t i = 0; v.width > 0 && i < kvs_case_n_streams(b->c); i++) {
-            struct kvs_range rows = window_new_rows(b, &v, i);
-            KVS_TRY(kvs_plan_add_access(b->plan, &rows, KVS_ACCESS_WRITE, b->err));
-        }
-    }
-    return KVS_OK;
+    struct window_side v = window_side_of(b, stage, device, side);
+    return window_new_rows(b, &v, stream);
 }

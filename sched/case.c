@@ -38,8 +38,7 @@ uint64_t kvs_case_batch_rows(const struct kvs_case *c)
     return (uint64_t)c->workload.n_rows * c->workload.n_parallel;
 }
 
-/* Cells of a stream that hold rows before step `step`. */
-static uint64_t case_used_rows(const struct kvs_case *c, uint32_t step)
+uint64_t kvs_case_used_rows(const struct kvs_case *c, uint32_t step)
 {
     const struct kvs_workload *w = &c->workload;
     uint64_t position = w->depth + (w->is_frozen ? 0 : step);
@@ -70,7 +69,7 @@ struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm
                                   uint32_t step)
 {
     uint64_t cells = kvs_case_layer_cells(c, layer);
-    uint64_t used = case_used_rows(c, step);
+    uint64_t used = kvs_case_used_rows(c, step);
     struct kvs_window window;
     if (c->workload.window_rows) {
         window.window_rows = c->workload.window_rows < cells ? c->workload.window_rows : cells;
@@ -95,7 +94,7 @@ static bool case_same_window(const struct kvs_case *c, uint32_t a, uint32_t b)
         struct kvs_window x = kvs_case_window(c, layer, a);
         struct kvs_window y = kvs_case_window(c, layer, b);
         /* early must advance evenly: a sliding window that wraps round starts a new segment */
-        uint64_t advance = case_used_rows(c, b) - case_used_rows(c, a);
+        uint64_t advance = kvs_case_used_rows(c, b) - kvs_case_used_rows(c, a);
         if (x.window_rows != y.window_rows || y.early_rows != x.early_rows + advance)
             return false;
     }

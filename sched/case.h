@@ -88,6 +88,8 @@ uint64_t kvs_case_batch_rows(const struct kvs_case *c);
 /* Cells per stream of the cache, and of one layer (sliding-window layers keep fewer). */
 uint64_t kvs_case_cells(const struct kvs_case *c);
 uint64_t kvs_case_layer_cells(const struct kvs_case *c, const struct kvs_llm_layer *layer);
+/* Cells of a stream that hold rows before step `step`. */
+uint64_t kvs_case_used_rows(const struct kvs_case *c, uint32_t step);
 /* Step t (0-based) for one layer; sliding-window layers are capped at their cells. */
 struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm_layer *layer,
                                   uint32_t step);

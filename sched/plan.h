@@ -45,10 +45,13 @@
  *
  * Accesses say which bytes an operation touches. A copy has exactly two, its source (read) and
  * its destination (write), of equal size; a copy by a kernel (KVS_OP_VIA_KERNEL) may have
- * several such pairs, read and write alternating. A compute lists what it reads; a read
- * followed by an `expect` access says that those bytes must equal the bytes of the expect range
- * at this point of the issue order; `fresh` names bytes that an operation of this same token
- * must have written.
+ * several such pairs, read and write alternating. Host work copies too: the bytes of its reads, one
+ * after another, become those of its writes, as far as they go. A compute lists what it reads; a
+ * read followed by an `expect` access says that those bytes must equal the bytes of the expect
+ * range at this point of the issue order; `fresh` names bytes that an operation of this same
+ * token must have written. `cells` touches nothing and says what the bytes of the read or write
+ * before it are: those cells of the cache, wherever they lie. (An expect says so too.) Executors
+ * that move real bytes make and check their content by it, so it is the same under any schedule.
  *
  * Ownership: the plan owns everything in it; ids are indices and stay valid until it is
  * destroyed.
@@ -155,7 +158,8 @@ typedef enum kvs_access_mode {
     KVS_ACCESS_READ,
     KVS_ACCESS_WRITE,
     KVS_ACCESS_EXPECT, /* what the read before it must find */
-    KVS_ACCESS_FRESH   /* must have been written in this token */
+    KVS_ACCESS_FRESH,  /* must have been written in this token */
+    KVS_ACCESS_CELLS   /* what the bytes of the access before it are */
 } kvs_access_mode;
 
 typedef enum kvs_dep_kind { KVS_DEP_HAZARD, KVS_DEP_PACING } kvs_dep_kind;
@@ -210,8 +214,13 @@ struct kvs_buffer {
     char name[24];
     uint64_t size_bytes;
     uint64_t valid_bytes; /* from offset 0: content there before the first token */
-    uint16_t place;       /* kvs_place */
-    uint16_t device;      /* KVS_HOST_DEVICE on the host */
+    /* of that content, the first filled_bytes of every run_bytes are rows, the rest is zero;
+     * run_bytes 0: all of it is rows */
+    uint64_t run_bytes;
+    uint64_t filled_bytes;
+    uint16_t place;  /* kvs_place */
+    uint16_t device; /* KVS_HOST_DEVICE on the host */
+    uint16_t layer;  /* whose cells it holds, or KVS_NO_LAYER */
 };
 
 /* Ring of a device during a segment, for memory checks and for results. */

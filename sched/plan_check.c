@@ -30,7 +30,7 @@ static kvs_status check_reads(struct check *c, const struct kvs_range *ranges, u
                               uint32_t token, struct kvs_error *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (ranges[i].mode == KVS_ACCESS_WRITE)
+        if (ranges[i].mode == KVS_ACCESS_WRITE || ranges[i].mode == KVS_ACCESS_CELLS)
             continue;
         struct kvs_area area = kvs_area_at(&ranges[i], token);
         if (area.rows == 0)

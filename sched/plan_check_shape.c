@@ -4,12 +4,13 @@
 
 #include "sched/plan_check_parts.h"
 
-static const char *const verbs[] = {"reads", "writes", "expects", "needs fresh"};
+static const char *const verbs[] = {"reads", "writes", "expects", "needs fresh",
+                                    "says cells of"};
 
 static kvs_status shape_range(const struct kvs_plan *plan, struct kvs_op_ref ref,
                               const struct kvs_range *range, struct kvs_error *err)
 {
-    if (range->mode > KVS_ACCESS_FRESH)
+    if (range->mode > KVS_ACCESS_CELLS)
         return kvs_plan_fault(plan, ref, err, "has an access of unknown mode");
     if (range->buffer >= plan->buffers.n)
         return kvs_plan_fault(plan, ref, err, "%s buffer %" PRIu32 " of %zu",
@@ -76,6 +77,10 @@ kvs_status kvs_plan_check_shape(const struct kvs_plan *plan, struct kvs_op_ref r
         if (ranges[i].mode == KVS_ACCESS_EXPECT &&
             (i == 0 || ranges[i - 1].mode != KVS_ACCESS_READ))
             return kvs_plan_fault(plan, ref, err, "expects bytes without a read before");
+        if (ranges[i].mode == KVS_ACCESS_CELLS &&
+            (i == 0 || ranges[i - 1].mode > KVS_ACCESS_WRITE))
+            return kvs_plan_fault(plan, ref, err,
+                                  "says cells without a read or a write before");
     }
     return KVS_OK;
 }

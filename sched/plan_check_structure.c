@@ -88,6 +88,12 @@ static kvs_status structure_places(const struct kvs_plan *plan, struct kvs_error
             return kvs_error_set(err, KVS_EPLAN,
                                  "plan: buffer %s has %" PRIu64 " valid bytes of %" PRIu64,
                                  buffer->name, buffer->valid_bytes, buffer->size_bytes);
+        if (buffer->filled_bytes > buffer->run_bytes || buffer->run_bytes > buffer->valid_bytes)
+            return kvs_error_set(
+                err, KVS_EPLAN,
+                "plan: buffer %s has %" PRIu64 " filled bytes in runs of %" PRIu64
+                ", with %" PRIu64 " valid ones",
+                buffer->name, buffer->filled_bytes, buffer->run_bytes, buffer->valid_bytes);
     }
     KVS_TRY(structure_queues(plan, err));
     return structure_names(plan, err);
@@ -204,6 +210,8 @@ static kvs_status structure_accesses(const struct kvs_plan *plan, struct kvs_op_
             KVS_TRY(structure_same_size(plan, ref, &ranges[i], "reads", "writes", err));
         if (ranges[i].mode == KVS_ACCESS_EXPECT)
             KVS_TRY(structure_same_size(plan, ref, &ranges[i - 1], "reads", "expects", err));
+        if (ranges[i].mode == KVS_ACCESS_CELLS)
+            KVS_TRY(structure_same_size(plan, ref, &ranges[i - 1], "touches", "says", err));
     }
     return KVS_OK;
 }
