@@ -18,7 +18,7 @@
 #include "sched/policy.h"
 #include "sim/exec_sim.h"
 
-#define BENCH_LAYERS  16u
+#define BENCH_LAYERS  32u /* as an 8B model has */
 #define BENCH_ROUNDS  5
 #define BENCH_MAX_OPS 3000000u /* per run: fewer tokens on larger machines */
 

@@ -86,33 +86,64 @@ static struct store_rows store_stream(const struct kvs_build *b, const struct st
     return rows;
 }
 
-/* Rows that a full sliding window has no room for are computed all the same. */
-static kvs_status store_write_rest(struct kvs_build *b, uint32_t stage, uint32_t device,
-                                   struct store_rows rows)
+/* All rows of both sides, which lie one after another. */
+static struct store_rows store_both(const struct kvs_build *b, uint32_t stage, uint32_t device)
 {
-    uint32_t n_all = kvs_case_stream_rows(b->c);
-    if (rows.n == n_all)
-        return KVS_OK;
-    rows.offset += (uint64_t)rows.n * rows.width;
-    rows.n = n_all - rows.n;
+    struct store_rows rows = store_rows_of(b, stage, device, KVS_KV_SIDE_K);
+    rows.width += store_rows_of(b, stage, device, KVS_KV_SIDE_V).width;
+    return rows;
+}
+
+/* Has a full sliding window no cell for some of the rows? */
+static bool store_is_cut(const struct kvs_build *b, uint32_t stage, uint32_t device)
+{
+    struct kvs_range cells = kvs_build_new_cells(b, stage, device, KVS_KV_SIDE_K, 0);
+    return cells.rows != kvs_case_stream_rows(b->c);
+}
+
+/* The cells of every side and stream, in the order in which their rows lie. */
+static kvs_status store_add_cells(struct kvs_build *b, uint32_t stage, uint32_t device,
+                                  kvs_access_mode mode)
+{
+    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
+        for (uint32_t i = 0; i < kvs_case_n_streams(b->c); i++) {
+            struct kvs_range cells =
+                kvs_build_new_cells(b, stage, device, (kvs_kv_side)side, i);
+            if (cells.width > 0)
+                KVS_TRY(kvs_plan_add_access(b->plan, &cells, mode, b->err));
+        }
+    return KVS_OK;
+}
+
+/* One stream's rows of one side: rows without a cell are computed all the same. */
+static kvs_status store_write_stream(struct kvs_build *b, uint32_t stage, uint32_t device,
+                                     kvs_kv_side side, uint32_t stream)
+{
+    struct store_rows all = store_rows_of(b, stage, device, side);
+    struct kvs_range cells = kvs_build_new_cells(b, stage, device, side, stream);
+    struct store_rows rows = store_stream(b, &all, stream, &cells);
     struct kvs_range made = store_new(b, stage, device, &rows);
+    if (all.width == 0)
+        return KVS_OK;
+    KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_WRITE, b->err));
+    KVS_TRY(kvs_plan_add_access(b->plan, &cells, KVS_ACCESS_CELLS, b->err));
+    rows.offset += (uint64_t)rows.n * rows.width;
+    rows.n = kvs_case_stream_rows(b->c) - rows.n;
+    made = store_new(b, stage, device, &rows);
     return kvs_plan_add_access(b->plan, &made, KVS_ACCESS_WRITE, b->err);
 }
 
 kvs_status kvs_build_row_writes(struct kvs_build *b, uint32_t stage, uint32_t device)
 {
-    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
-        struct store_rows all = store_rows_of(b, stage, device, (kvs_kv_side)side);
-        for (uint32_t i = 0; all.width > 0 && i < kvs_case_n_streams(b->c); i++) {
-            struct kvs_range cells =
-                kvs_build_new_cells(b, stage, device, (kvs_kv_side)side, i);
-            struct store_rows rows = store_stream(b, &all, i, &cells);
-            struct kvs_range made = store_new(b, stage, device, &rows);
-            KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_WRITE, b->err));
-            KVS_TRY(kvs_plan_add_access(b->plan, &cells, KVS_ACCESS_CELLS, b->err));
-            KVS_TRY(store_write_rest(b, stage, device, rows));
-        }
+    if (!store_is_cut(b, stage, device)) {
+        struct store_rows rows = store_both(b, stage, device);
+        struct kvs_range made = store_new(b, stage, device, &rows);
+        KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_WRITE, b->err));
+        return store_add_cells(b, stage, device, KVS_ACCESS_CELLS);
     }
+    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
+        for (uint32_t i = 0; i < kvs_case_n_streams(b->c); i++)
+            KVS_TRY(store_write_stream(b, stage, device, (kvs_kv_side)side, i));
     return KVS_OK;
 }
 
@@ -135,21 +166,35 @@ static kvs_status store_copy(struct kvs_build *b, uint32_t stage, uint32_t devic
     return kvs_plan_add_access(b->plan, &target, KVS_ACCESS_WRITE, b->err);
 }
 
-/* The host moves a stream's rows to their cells: they came from where this token computed them.
+/* What the host reads of staging: rows that this token computed, on the device that made them.
  */
-static kvs_status store_cells(struct kvs_build *b, uint32_t stage, uint32_t device,
-                              kvs_kv_side side)
+static kvs_status store_reads(struct kvs_build *b, uint32_t stage, uint32_t device,
+                              const struct store_rows *rows)
 {
-    struct store_rows all = store_rows_of(b, stage, device, side);
-    for (uint32_t i = 0; all.width > 0 && i < kvs_case_n_streams(b->c); i++) {
-        struct kvs_range cells = kvs_build_new_cells(b, stage, device, side, i);
-        struct store_rows rows = store_stream(b, &all, i, &cells);
-        struct kvs_range staged = store_staged(b, stage, device, &rows);
-        struct kvs_range made = store_new(b, stage, device, &rows);
-        KVS_TRY(kvs_plan_add_access(b->plan, &staged, KVS_ACCESS_READ, b->err));
-        KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_EXPECT, b->err));
-        KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_FRESH, b->err));
-        KVS_TRY(kvs_plan_add_access(b->plan, &cells, KVS_ACCESS_WRITE, b->err));
+    struct kvs_range staged = store_staged(b, stage, device, rows);
+    struct kvs_range made = store_new(b, stage, device, rows);
+    KVS_TRY(kvs_plan_add_access(b->plan, &staged, KVS_ACCESS_READ, b->err));
+    KVS_TRY(kvs_plan_add_access(b->plan, &made, KVS_ACCESS_EXPECT, b->err));
+    return kvs_plan_add_access(b->plan, &made, KVS_ACCESS_FRESH, b->err);
+}
+
+/* The host moves a device's rows to their cells. */
+static kvs_status store_cells(struct kvs_build *b, uint32_t stage, uint32_t device)
+{
+    if (!store_is_cut(b, stage, device)) {
+        struct store_rows rows = store_both(b, stage, device);
+        KVS_TRY(store_reads(b, stage, device, &rows));
+        return store_add_cells(b, stage, device, KVS_ACCESS_WRITE);
+    }
+    for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
+        struct store_rows all = store_rows_of(b, stage, device, (kvs_kv_side)side);
+        for (uint32_t i = 0; all.width > 0 && i < kvs_case_n_streams(b->c); i++) {
+            struct kvs_range cells =
+                kvs_build_new_cells(b, stage, device, (kvs_kv_side)side, i);
+            struct store_rows rows = store_stream(b, &all, i, &cells);
+            KVS_TRY(store_reads(b, stage, device, &rows));
+            KVS_TRY(kvs_plan_add_access(b->plan, &cells, KVS_ACCESS_WRITE, b->err));
+        }
     }
     return KVS_OK;
 }
@@ -163,9 +208,8 @@ static kvs_status store_host(struct kvs_build *b, uint32_t stage)
                         .host = {.n_calls = (uint32_t)kvs_case_batch_rows(b->c)}};
     KVS_TRY(kvs_plan_add_op(b->plan, &op, NULL, b->err));
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++)
-            if (kvs_build_stores(b, stage, d))
-                KVS_TRY(store_cells(b, stage, d, (kvs_kv_side)side));
+        if (kvs_build_stores(b, stage, d))
+            KVS_TRY(store_cells(b, stage, d));
     return KVS_OK;
 }
 

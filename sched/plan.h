@@ -49,9 +49,10 @@
  * after another, become those of its writes, as far as they go. A compute lists what it reads; a
  * read followed by an `expect` access says that those bytes must equal the bytes of the expect
  * range at this point of the issue order; `fresh` names bytes that an operation of this same
- * token must have written. `cells` touches nothing and says what the bytes of the read or write
- * before it are: those cells of the cache, wherever they lie. (An expect says so too.) Executors
- * that move real bytes make and check their content by it, so it is the same under any schedule.
+ * token must have written. `cells` touches nothing: one or several say what the bytes of the read
+ * or write before them are, in order: those cells of the cache, wherever they lie. (An expect
+ * says so too.) Executors that move real bytes make and check their content by it, so that it is
+ * the same under any schedule.
  *
  * Ownership: the plan owns everything in it; ids are indices and stay valid until it is
  * destroyed.

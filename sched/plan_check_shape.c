@@ -78,7 +78,9 @@ kvs_status kvs_plan_check_shape(const struct kvs_plan *plan, struct kvs_op_ref r
             (i == 0 || ranges[i - 1].mode != KVS_ACCESS_READ))
             return kvs_plan_fault(plan, ref, err, "expects bytes without a read before");
         if (ranges[i].mode == KVS_ACCESS_CELLS &&
-            (i == 0 || ranges[i - 1].mode > KVS_ACCESS_WRITE))
+            (i == 0 ||
+             (ranges[i - 1].mode != KVS_ACCESS_READ && ranges[i - 1].mode != KVS_ACCESS_WRITE &&
+              ranges[i - 1].mode != KVS_ACCESS_CELLS)))
             return kvs_plan_fault(plan, ref, err,
                                   "says cells without a read or a write before");
     }
