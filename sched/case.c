@@ -97,6 +97,9 @@ static bool case_same_window(const struct kvs_case *c, uint32_t a, uint32_t b)
         uint64_t advance = kvs_case_used_rows(c, b) - kvs_case_used_rows(c, a);
         if (x.window_rows != y.window_rows || y.early_rows != x.early_rows + advance)
             return false;
+        /* a batch that does not fit behind its row is cut at the end, each step elsewhere */
+        if (y.early_rows + kvs_case_stream_rows(c) > kvs_case_layer_cells(c, layer))
+            return false;
     }
     return true;
 }

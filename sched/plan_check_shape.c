@@ -4,9 +4,6 @@
 
 #include "sched/plan_check_parts.h"
 
-static const char *const verbs[] = {"reads", "writes", "expects", "needs fresh",
-                                    "says cells of"};
-
 static kvs_status shape_range(const struct kvs_plan *plan, struct kvs_op_ref ref,
                               const struct kvs_range *range, struct kvs_error *err)
 {
@@ -14,7 +11,8 @@ static kvs_status shape_range(const struct kvs_plan *plan, struct kvs_op_ref ref
         return kvs_plan_fault(plan, ref, err, "has an access of unknown mode");
     if (range->buffer >= plan->buffers.n)
         return kvs_plan_fault(plan, ref, err, "%s buffer %" PRIu32 " of %zu",
-                              verbs[range->mode], (uint32_t)range->buffer, plan->buffers.n);
+                              kvs_access_verb(range->mode), (uint32_t)range->buffer,
+                              plan->buffers.n);
     return KVS_OK;
 }
 
@@ -30,7 +28,7 @@ static kvs_status shape_reach(const struct kvs_plan *plan, struct kvs_op_ref ref
         return KVS_OK;
     return kvs_plan_fault(plan, ref, err,
                           "%s %s, a buffer of device %u, and its queue %s is on device %u",
-                          verbs[range->mode], buffer->name, (unsigned)buffer->device,
+                          kvs_access_verb(range->mode), buffer->name, (unsigned)buffer->device,
                           queue->name, (unsigned)queue->device);
 }
 
@@ -50,8 +48,8 @@ static kvs_status shape_copy_side(const struct kvs_plan *plan, struct kvs_op_ref
     kvs_status status =
         kvs_plan_fault(plan, ref, err, "is a copy %s on queue %s, but %s %s, a buffer %s",
                        is_d2h ? "from device to host" : "from host to device",
-                       plan->queues.items[op->queue].name, verbs[range->mode], buffer->name,
-                       is_on_device ? "of the device" : "of the host");
+                       plan->queues.items[op->queue].name, kvs_access_verb(range->mode),
+                       buffer->name, is_on_device ? "of the device" : "of the host");
     kvs_error_hint(err, "a copy goes from host to device, with d2h from device to host");
     return status;
 }

@@ -159,7 +159,6 @@ static kvs_status structure_deps(const struct kvs_plan *plan, struct kvs_op_ref 
 static kvs_status structure_range(const struct kvs_plan *plan, struct kvs_op_ref ref,
                                   const struct kvs_range *range, struct kvs_error *err)
 {
-    static const char *const verbs[] = {"reads", "writes", "expects", "needs fresh"};
     const struct kvs_buffer *buffer = &plan->buffers.items[range->buffer];
     const char *why = "";
     switch (kvs_area_fault(range, ref.token, buffer->size_bytes)) {
@@ -176,10 +175,11 @@ static kvs_status structure_range(const struct kvs_plan *plan, struct kvs_op_ref
             plan, ref, err,
             "%s %s outside its %" PRIu64 " bytes: offset %" PRIu64 " %+" PRId64
             " a token, %" PRIu32 " rows of %" PRIu32 ", pitch %" PRIu32,
-            verbs[range->mode], buffer->name, buffer->size_bytes, range->offset,
+            kvs_access_verb(range->mode), buffer->name, buffer->size_bytes, range->offset,
             (int64_t)range->offset_step, range->rows, range->width, range->pitch);
     }
-    return kvs_plan_fault(plan, ref, err, "%s %s: %s", verbs[range->mode], buffer->name, why);
+    return kvs_plan_fault(plan, ref, err, "%s %s: %s", kvs_access_verb(range->mode),
+                          buffer->name, why);
 }
 
 static kvs_status structure_same_size(const struct kvs_plan *plan, struct kvs_op_ref ref,

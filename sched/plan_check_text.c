@@ -21,6 +21,23 @@ void kvs_op_ref_print(const struct kvs_plan *plan, struct kvs_op_ref ref, bool h
              token);
 }
 
+const char *kvs_access_verb(kvs_access_mode mode)
+{
+    switch (mode) {
+    case KVS_ACCESS_READ:
+        return "reads";
+    case KVS_ACCESS_WRITE:
+        return "writes";
+    case KVS_ACCESS_EXPECT:
+        return "expects";
+    case KVS_ACCESS_FRESH:
+        return "needs fresh";
+    case KVS_ACCESS_CELLS:
+        return "says cells of";
+    }
+    return "touches";
+}
+
 kvs_status kvs_plan_fault(const struct kvs_plan *plan, struct kvs_op_ref ref,
                           struct kvs_error *err, const char *fmt, ...)
 {

@@ -24,6 +24,9 @@ static inline const struct kvs_op *kvs_op_ref_op(const struct kvs_plan *plan,
     return &plan->segments.items[ref.segment].ops.items[ref.op];
 }
 
+/* What an access of this mode does: "reads". */
+const char *kvs_access_verb(kvs_access_mode mode);
+
 /* KVS_EPLAN with "plan: token 1: op 14 (...) " and the text. */
 kvs_status kvs_plan_fault(const struct kvs_plan *plan, struct kvs_op_ref ref,
                           struct kvs_error *err, const char *fmt, ...) KVS_PRINTF(4, 5);
