@@ -113,14 +113,14 @@ static void lines_write_deps(const struct kvs_segment *segment, const struct kvs
     kvs_json_end(w, ']');
 }
 
-static void lines_write_accesses(const struct kvs_plan *plan, const struct kvs_segment *segment,
-                                 const struct kvs_op *op, struct kvs_json_writer *w)
+static void lines_write_accesses(const struct kvs_plan *plan, const char *key,
+                                 const struct kvs_range *ranges, size_t n,
+                                 struct kvs_json_writer *w)
 {
-    if (op->n_access == 0)
+    if (n == 0)
         return;
-    kvs_json_begin(w, "access", '[');
-    for (uint32_t i = op->first_access; i < op->first_access + op->n_access; i++) {
-        const struct kvs_range *range = &segment->accesses.items[i];
+    kvs_json_begin(w, key, '[');
+    for (const struct kvs_range *range = ranges; range < ranges + n; range++) {
         kvs_json_begin(w, NULL, '{');
         kvs_json_str(w, lines_modes[range->mode], plan->buffers.items[range->buffer].name);
         lines_put(w, "at", range->offset, 0);
@@ -152,7 +152,7 @@ static void lines_write_op(const struct kvs_plan *plan, const struct kvs_segment
 #undef LINES_FLAG
     lines_write_figures(op, w);
     lines_write_deps(segment, op, w);
-    lines_write_accesses(plan, segment, op, w);
+    lines_write_accesses(plan, "access", kvs_segment_accesses(segment, op), op->n_access, w);
     lines_end(w);
 }
 
@@ -178,6 +178,11 @@ void kvs_plan_lines_write(const struct kvs_plan *plan, struct kvs_text *out)
     lines_write_origin(&plan->origin, &w);
     lines_end(&w);
     lines_write_places(plan, &w);
+    for (size_t i = 0; i + 1 < plan->setup.n; i += 2) {
+        kvs_json_begin(&w, NULL, '{');
+        lines_write_accesses(plan, "setup", &plan->setup.items[i], 2, &w);
+        lines_end(&w);
+    }
     for (size_t s = 0; s < plan->segments.n; s++) {
         const struct kvs_segment *segment = &plan->segments.items[s];
         kvs_json_begin(&w, NULL, '{');

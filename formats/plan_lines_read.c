@@ -55,7 +55,8 @@ static kvs_status read_declared(struct kvs_plan_reader *r, const char *what,
         return kvs_plan_reader_fault(r, what, "a name has 1 to %zu bytes, got %zu",
                                      sizeof name.text - 1, n);
     if (r->is_sealed)
-        return kvs_plan_reader_fault(r, what, "%ss come before the first segment", what);
+        return kvs_plan_reader_fault(r, what, "%ss come before setup and the first segment",
+                                     what);
     memcpy(name.text, *out, n + 1);
     return KVS_ARRAY_PUSH(&names->items, name, r->err);
 }
@@ -244,6 +245,15 @@ static kvs_status read_seal(struct kvs_plan_reader *r)
                                  first->line);
 }
 
+static kvs_status read_setup(struct kvs_plan_reader *r)
+{
+    if (r->plan->segments.n > 0)
+        return kvs_plan_reader_fault(r, "setup", "setup comes before the first segment");
+    if (!r->is_sealed)
+        KVS_TRY(read_seal(r));
+    return kvs_plan_reader_setup(r);
+}
+
 static kvs_status read_segment(struct kvs_plan_reader *r)
 {
     static const char *const known[] = {"segment", "tokens", "period", "barrier"};
@@ -277,11 +287,8 @@ static kvs_status read_line(struct kvs_plan_reader *r)
     static const struct {
         const char *key;
         kvs_status (*read)(struct kvs_plan_reader *r);
-    } kinds[] = {{"op", kvs_plan_reader_op},
-                 {"segment", read_segment},
-                 {"ring", read_ring},
-                 {"buffer", read_buffer},
-                 {"queue", read_queue}};
+    } kinds[] = {{"op", kvs_plan_reader_op}, {"segment", read_segment}, {"setup", read_setup},
+                 {"ring", read_ring},        {"buffer", read_buffer},   {"queue", read_queue}};
     const char *keys[KVS_COUNT_OF(kinds)];
     if (!r->plan)
         return read_header(r);
@@ -294,7 +301,7 @@ static kvs_status read_line(struct kvs_plan_reader *r)
     }
     KVS_TRY(kvs_json_only_keys(r->doc, r->root, keys, KVS_COUNT_OF(keys), r->err));
     return kvs_plan_reader_fault(
-        r, NULL, "expected a line with one of op, segment, ring, buffer, queue");
+        r, NULL, "expected a line with one of op, segment, setup, ring, buffer, queue");
 }
 
 static bool read_is_blank(const char *bytes, size_t n)

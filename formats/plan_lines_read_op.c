@@ -173,7 +173,7 @@ static bool read_range_fits(const struct kvs_range *range)
 }
 
 static kvs_status read_range(struct kvs_plan_reader *r, const struct kvs_json_value *item,
-                             size_t index, struct kvs_range *out)
+                             const char *key, size_t index, struct kvs_range *out)
 {
     int64_t at = 0, rows = 1, width = 0, pitch, at_step = 0, rows_step = 0, width_step = 0;
     KVS_TRY(kvs_plan_reader_int(r, item, "at", false, 0, INT64_MAX, &at));
@@ -195,15 +195,17 @@ static kvs_status read_range(struct kvs_plan_reader *r, const struct kvs_json_va
     if (read_range_fits(out))
         return KVS_OK;
     char path[40];
-    snprintf(path, sizeof path, "access[%zu]", index);
+    snprintf(path, sizeof path, "%s[%zu]", key, index);
     return kvs_plan_reader_fault(r, path,
                                  "%" PRIu32 " rows of %" PRIu32 " bytes, pitch %" PRIu32
                                  ", from %" PRIu64 " are more than can be counted",
                                  out->rows, out->width, out->pitch, out->offset);
 }
 
-static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_value *item,
-                              size_t index)
+/* An item of the list `key`: a range and its mode. */
+static kvs_status read_access(struct kvs_plan_reader *r, const char *key,
+                              const struct kvs_json_value *list, size_t index,
+                              struct kvs_range *out)
 {
     static const char *const modes[] = {
 #define READ_MODE(mode, key) key,
@@ -218,6 +220,8 @@ static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_v
     unsigned n_modes = 0, mode = 0;
     uint32_t id = 0;
     char path[48];
+    const struct kvs_json_value *item;
+    KVS_TRY(read_item(r, key, list, index, &item));
     KVS_TRY(kvs_json_only_keys(r->doc, item, known, KVS_COUNT_OF(known), r->err));
     for (unsigned i = 0; i < KVS_COUNT_OF(modes); i++) {
         const char *text = NULL;
@@ -228,17 +232,19 @@ static kvs_status read_access(struct kvs_plan_reader *r, const struct kvs_json_v
         mode = i;
         buffer = text;
     }
-    snprintf(path, sizeof path, "access[%zu]", index);
+    snprintf(path, sizeof path, "%s[%zu]", key, index);
     if (n_modes != 1)
         return kvs_plan_reader_fault(
             r, path,
             "needs one of read, write, expect, fresh, cells with the name of a buffer, has %u",
             n_modes);
-    snprintf(path, sizeof path, "access[%zu].%s", index, modes[mode]);
+    snprintf(path, sizeof path, "%s[%zu].%s", key, index, modes[mode]);
     KVS_TRY(kvs_plan_reader_name(r, &r->buffers, "buffer", path, buffer, &id));
     range.buffer = (uint16_t)id;
-    KVS_TRY(read_range(r, item, index, &range));
-    return kvs_plan_add_access(r->plan, &range, (kvs_access_mode)mode, r->err);
+    KVS_TRY(read_range(r, item, key, index, &range));
+    range.mode = mode & 7u;
+    *out = range;
+    return KVS_OK;
 }
 
 static kvs_status read_accesses(struct kvs_plan_reader *r)
@@ -247,11 +253,32 @@ static kvs_status read_accesses(struct kvs_plan_reader *r)
     size_t n;
     KVS_TRY(read_list(r, "access", &list, &n));
     for (size_t i = 0; i < n; i++) {
-        const struct kvs_json_value *item;
-        KVS_TRY(read_item(r, "access", list, i, &item));
-        KVS_TRY(read_access(r, item, i));
+        struct kvs_range range;
+        KVS_TRY(read_access(r, "access", list, i, &range));
+        KVS_TRY(kvs_plan_add_access(r->plan, &range, (kvs_access_mode)range.mode, r->err));
     }
     return KVS_OK;
+}
+
+kvs_status kvs_plan_reader_setup(struct kvs_plan_reader *r)
+{
+    static const char *const known[] = {"setup"};
+    const struct kvs_json_value *list;
+    size_t n;
+    KVS_TRY(kvs_json_only_keys(r->doc, r->root, known, KVS_COUNT_OF(known), r->err));
+    KVS_TRY(read_list(r, "setup", &list, &n));
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        struct kvs_range pair[2];
+        for (unsigned k = 0; k < 2; k++)
+            KVS_TRY(read_access(r, "setup", list, i + k, &pair[k]));
+        if (pair[0].mode != KVS_ACCESS_READ || pair[1].mode != KVS_ACCESS_WRITE)
+            return kvs_plan_reader_fault(r, "setup", "items %zu and %zu are no read and write",
+                                         i, i + 1);
+        KVS_TRY(kvs_plan_add_setup(r->plan, &pair[0], &pair[1], r->err));
+    }
+    return n % 2 == 0 ? KVS_OK
+                      : kvs_plan_reader_fault(
+                            r, "setup", "needs pairs of a read and a write, has %zu items", n);
 }
 
 kvs_status kvs_plan_reader_op(struct kvs_plan_reader *r)

@@ -12,7 +12,7 @@ struct kvs_plan_reader {
     struct kvs_plan *plan;
     struct kvs_plan_names queues;
     struct kvs_plan_names buffers;
-    bool is_sealed;                 /* a segment has begun: names are complete */
+    bool is_sealed;                 /* setup or a segment has begun: names are complete */
     KVS_ARRAY(unsigned) op_lines;   /* of the open segment */
     const struct kvs_json_doc *doc; /* of the present line */
     const struct kvs_json_value *root;
@@ -21,6 +21,9 @@ struct kvs_plan_reader {
 
 /* One operation line, appended to the open segment. */
 kvs_status kvs_plan_reader_op(struct kvs_plan_reader *r) KVS_MUST_USE;
+
+/* A line of copies made before the first token. */
+kvs_status kvs_plan_reader_setup(struct kvs_plan_reader *r) KVS_MUST_USE;
 
 /* An error at the present line; path names the key, or is NULL. */
 kvs_status kvs_plan_reader_fault(struct kvs_plan_reader *r, const char *path, const char *fmt,

@@ -55,6 +55,7 @@ void kvs_plan_destroy(struct kvs_plan *plan)
     KVS_ARRAY_FREE(&plan->queues);
     KVS_ARRAY_FREE(&plan->buffers);
     KVS_ARRAY_FREE(&plan->rings);
+    KVS_ARRAY_FREE(&plan->setup);
     kvs_mem_free(plan);
 }
 
@@ -76,6 +77,16 @@ kvs_status kvs_plan_add_buffer(struct kvs_plan *plan, const struct kvs_buffer *b
         return kvs_error_set(err, KVS_ERANGE, "plan: more than %u buffers", UINT16_MAX + 1u);
     *out_buffer = (uint32_t)plan->buffers.n;
     return KVS_ARRAY_PUSH(&plan->buffers, *buffer, err);
+}
+
+kvs_status kvs_plan_add_setup(struct kvs_plan *plan, const struct kvs_range *source,
+                              const struct kvs_range *target, struct kvs_error *err)
+{
+    struct kvs_range read = *source, write = *target;
+    read.mode = KVS_ACCESS_READ;
+    write.mode = KVS_ACCESS_WRITE;
+    KVS_TRY(KVS_ARRAY_PUSH(&plan->setup, read, err));
+    return KVS_ARRAY_PUSH(&plan->setup, write, err);
 }
 
 kvs_status kvs_plan_add_segment(struct kvs_plan *plan, uint32_t n_tokens, bool has_barrier,
@@ -143,6 +154,7 @@ uint32_t kvs_plan_n_tokens(const struct kvs_plan *plan)
 uint64_t kvs_plan_size_bytes(const struct kvs_plan *plan)
 {
     uint64_t size = sizeof *plan + plan->queues.n * sizeof *plan->queues.items +
+                    plan->setup.n * sizeof *plan->setup.items +
                     plan->buffers.n * sizeof *plan->buffers.items;
     for (size_t i = 0; i < plan->segments.n; i++) {
         const struct kvs_segment *s = &plan->segments.items[i];

@@ -54,6 +54,9 @@
  * says so too.) Executors that move real bytes make and check their content by it, so that it is
  * the same under any schedule.
  *
+ * Setup. Copies made before the first token, outside of any time: what the devices hold already
+ * when decoding begins, such as a ring that runs on from the tokens before.
+ *
  * Ownership: the plan owns everything in it; ids are indices and stay valid until it is
  * destroyed.
  */
@@ -268,7 +271,8 @@ struct kvs_plan {
     uint16_t n_devices;
     KVS_ARRAY(struct kvs_queue) queues; /* [0] is the host */
     KVS_ARRAY(struct kvs_buffer) buffers;
-    KVS_ARRAY(struct kvs_ring) rings; /* of the last segment */
+    KVS_ARRAY(struct kvs_ring) rings;  /* of the last segment */
+    KVS_ARRAY(struct kvs_range) setup; /* pairs of a read and a write, in order */
     KVS_ARRAY(struct kvs_segment) segments;
 };
 
@@ -280,6 +284,10 @@ kvs_status kvs_plan_add_queue(struct kvs_plan *plan, uint16_t device, const char
                               uint16_t *out_queue, struct kvs_error *err) KVS_MUST_USE;
 kvs_status kvs_plan_add_buffer(struct kvs_plan *plan, const struct kvs_buffer *buffer,
                                uint32_t *out_buffer, struct kvs_error *err) KVS_MUST_USE;
+/* Before the first token, the bytes of source become those of target, which has as many. */
+kvs_status kvs_plan_add_setup(struct kvs_plan *plan, const struct kvs_range *source,
+                              const struct kvs_range *target,
+                              struct kvs_error *err) KVS_MUST_USE;
 /* The new segment is the last of plan->segments; period 1 unless changed by the caller. */
 kvs_status kvs_plan_add_segment(struct kvs_plan *plan, uint32_t n_tokens, bool has_barrier,
                                 struct kvs_error *err) KVS_MUST_USE;

@@ -17,6 +17,16 @@ kvs_status kvs_content_init(struct kvs_content *content, const struct kvs_plan *
         if (run.hi > 0)
             KVS_TRY(KVS_ARRAY_PUSH(&content->buffers[i].runs, run, err));
     }
+    for (size_t i = 0; i + 1 < plan->setup.n; i += 2) {
+        struct kvs_area source = kvs_area_at(&plan->setup.items[i], 0);
+        struct kvs_area target = kvs_area_at(&plan->setup.items[i + 1], 0);
+        if (kvs_content_check_read(content, &source, err) != KVS_OK)
+            return kvs_error_set(err, KVS_EPLAN,
+                                 "plan: setup: access %zu reads bytes of %s that hold nothing "
+                                 "yet",
+                                 i, plan->buffers.items[source.buffer].name);
+        KVS_TRY(kvs_content_write(content, &target, &source, err));
+    }
     return KVS_OK;
 }
 

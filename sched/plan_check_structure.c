@@ -68,6 +68,31 @@ static kvs_status structure_queues(const struct kvs_plan *plan, struct kvs_error
     return status;
 }
 
+/* Copies before the first token: read and write in turn, inside their buffers, of equal size. */
+static kvs_status structure_setup(const struct kvs_plan *plan, struct kvs_error *err)
+{
+    for (size_t i = 0; i < plan->setup.n; i++) {
+        const struct kvs_range *range = &plan->setup.items[i];
+        bool is_source = i % 2 == 0;
+        if (range->mode != (is_source ? KVS_ACCESS_READ : KVS_ACCESS_WRITE) ||
+            (is_source && i + 1 == plan->setup.n))
+            return kvs_error_set(
+                err, KVS_EPLAN, "plan: setup: access %zu: it needs pairs of a read and a write",
+                i);
+        if (range->buffer >= plan->buffers.n ||
+            kvs_area_fault(range, 0, plan->buffers.items[range->buffer].size_bytes) !=
+                KVS_AREA_GOOD)
+            return kvs_error_set(err, KVS_EPLAN,
+                                 "plan: setup: access %zu is outside its buffer", i);
+        if (!is_source && kvs_range_bytes(range) != kvs_range_bytes(range - 1))
+            return kvs_error_set(err, KVS_EPLAN,
+                                 "plan: setup: access %zu writes %" PRIu64
+                                 " bytes, the one before reads %" PRIu64,
+                                 i, kvs_range_bytes(range), kvs_range_bytes(range - 1));
+    }
+    return KVS_OK;
+}
+
 static kvs_status structure_places(const struct kvs_plan *plan, struct kvs_error *err)
 {
     if (plan->queues.n == 0 || plan->queues.items[0].device != KVS_HOST_DEVICE)
@@ -96,6 +121,7 @@ static kvs_status structure_places(const struct kvs_plan *plan, struct kvs_error
                 buffer->name, buffer->filled_bytes, buffer->run_bytes, buffer->valid_bytes);
     }
     KVS_TRY(structure_queues(plan, err));
+    KVS_TRY(structure_setup(plan, err));
     return structure_names(plan, err);
 }
 

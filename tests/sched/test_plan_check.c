@@ -260,6 +260,41 @@ static void test_stale(void **state)
     }
 }
 
+/* Bytes that setup brought are there, and are those they were copied from. */
+static void test_setup(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 3; round++) {
+        struct fixture f = {0};
+        uint32_t cache, slot;
+        struct kvs_error fault = {0};
+        FIXTURE_OK(kvs_plan_create("setup", 1, &f.plan, err));
+        FIXTURE_OK(kvs_plan_add_queue(f.plan, 0, "d0.compute", &f.q_compute, err));
+        struct kvs_buffer host = {
+            .name = "cache", .size_bytes = 64, .valid_bytes = 64, .device = KVS_HOST_DEVICE};
+        struct kvs_buffer device = {
+            .name = "slot", .size_bytes = 64, .place = KVS_PLACE_DEVICE};
+        FIXTURE_OK(kvs_plan_add_buffer(f.plan, &host, &cache, err));
+        FIXTURE_OK(kvs_plan_add_buffer(f.plan, &device, &slot, err));
+        struct kvs_range from = fixture_range(cache, round == 1 ? 16 : 0, 32);
+        struct kvs_range to = fixture_range(slot, 0, 32);
+        if (round < 2)
+            FIXTURE_OK(kvs_plan_add_setup(f.plan, &from, &to, err));
+        FIXTURE_OK(kvs_plan_add_segment(f.plan, 2, false, err));
+        struct kvs_op op = {.kind = KVS_OP_COMPUTE, .tag = KVS_TAG_ATTENTION, .queue = 1};
+        FIXTURE_OK(kvs_plan_add_op(f.plan, &op, NULL, err));
+        fixture_access(&f, to, KVS_ACCESS_READ);
+        fixture_access(&f, fixture_range(cache, 0, 32), KVS_ACCESS_EXPECT);
+        kvs_status status = kvs_plan_check(f.plan, NULL, NULL, &fault);
+        assert_int_equal(status, round == 0 ? KVS_OK : KVS_EPLAN);
+        if (round == 1)
+            assert_non_null(strstr(fault.text, "expects cache bytes [0, 32) in slot"));
+        if (round == 2)
+            assert_non_null(strstr(fault.text, "never written"));
+        kvs_plan_destroy(f.plan);
+    }
+}
+
 static void test_not_fresh(void **state)
 {
     (void)state;
@@ -698,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_cycle),
         cmocka_unit_test(test_structure),
         cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_setup),
         cmocka_unit_test(test_not_fresh),
         cmocka_unit_test(test_every_dep),
         cmocka_unit_test(test_path),
