@@ -25,7 +25,9 @@
     X(EUNSUPPORTED, "not supported")                                                           \
     X(EPLAN, "plan refused")                                                                   \
     X(ENOFIT, "does not fit in memory")                                                        \
-    X(ENUMERIC, "numerical failure")
+    X(ENUMERIC, "numerical failure")                                                           \
+    X(ESTOPPED, "stopped")                                                                     \
+    X(EDEVICE, "device failure")
 
 typedef enum kvs_status {
 #define KVS_STATUS_ENUM(name, text) KVS_##name,

@@ -146,12 +146,13 @@ static double bench_run(const struct kvs_plan *plan, const struct kvs_case *c,
     struct kvs_run run;
     struct kvs_error err;
     struct kvs_timeline timeline = {0};
-    struct kvs_exec_options options = {.wants_timeline = wants_timeline,
-                                       .no_repeat_detection = true};
+    struct kvs_exec_options options = {.no_repeat_detection = true};
     uint64_t before = kvs_mem_live_bytes();
     kvs_mem_peak_reset();
     double start = bench_ns();
-    bench_must(kvs_exec_sim.run(plan, c, &options, &run, &timeline, &err), &err);
+    bench_must(kvs_exec_once(&kvs_exec_sim, plan, c, &options, &run,
+                             wants_timeline ? &timeline : NULL, &err),
+               &err);
     double ns = bench_ns() - start;
     if (!wants_timeline) {
         r->n_run = run.n_dispatched;

@@ -102,6 +102,8 @@ int kvs_exit_code(kvs_status status)
     case KVS_ENOMEM:
     case KVS_EIO:
     case KVS_ENUMERIC:
+    case KVS_ESTOPPED:
+    case KVS_EDEVICE:
         return KVS_EXIT_FAILURE;
     }
     return KVS_EXIT_FAILURE;

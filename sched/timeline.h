@@ -63,6 +63,9 @@ struct kvs_run {
     struct kvs_device_totals *devices; /* owned, [n_devices] */
     struct kvs_link_totals *links;     /* owned, [n_links] */
     struct kvs_host_totals host;
+    double *busy_factors; /* owned, [n_devices] by which compute was slower for being busy */
+    uint64_t digest;      /* of everything that compute read, when has_digest */
+    bool has_digest;      /* real bytes were moved */
     uint16_t n_devices;
     uint32_t n_links;
 };

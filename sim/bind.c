@@ -277,6 +277,7 @@ static kvs_status bind_alloc(struct sim *sim)
         {(void **)&sim->dirty_queues, sim->n_queues, sizeof *sim->dirty_queues},
         {(void **)&sim->dirty_engines, 2 * (size_t)sim->n_devices, sizeof *sim->dirty_engines},
         {(void **)&sim->run->devices, sim->n_devices, sizeof *sim->run->devices},
+        {(void **)&sim->run->busy_factors, sim->n_devices, sizeof *sim->run->busy_factors},
         {(void **)&sim->run->links, sim->machine->n_links, sizeof *sim->run->links},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)

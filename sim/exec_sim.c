@@ -98,19 +98,24 @@ static void sim_total_links(struct sim *sim)
     }
 }
 
-static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_case *c,
-                                const struct kvs_exec_options *options,
-                                const struct kvs_costs *costs, struct kvs_run *run,
+struct exec_session {
+    const struct kvs_plan *plan;
+    const struct kvs_case *c;
+    struct kvs_exec_options options;
+    struct kvs_costs costs;
+};
+
+static kvs_status exec_run_once(const struct exec_session *s, struct kvs_run *run,
                                 struct kvs_timeline *timeline, struct kvs_error *err)
 {
     *run = (struct kvs_run){0};
-    struct sim sim = {.plan = plan,
-                      .c = c,
-                      .machine = c->machine,
-                      .options = options,
-                      .cost = *costs,
+    struct sim sim = {.plan = s->plan,
+                      .c = s->c,
+                      .machine = s->c->machine,
+                      .options = &s->options,
+                      .cost = s->costs,
                       .run = run,
-                      .timeline = options->wants_timeline ? timeline : NULL,
+                      .timeline = timeline,
                       .err = err};
     kvs_status status;
     if (sim.timeline)
@@ -121,6 +126,8 @@ static kvs_status exec_run_once(const struct kvs_plan *plan, const struct kvs_ca
     /* a plan by hand may leave the devices at work */
     kvs_time end_ps = sim.now_ps > sim.host.now_ps ? sim.now_ps : sim.host.now_ps;
     run->total_ps = end_ps + sim.skipped_ps;
+    for (uint32_t d = 0; d < sim.n_devices; d++)
+        run->busy_factors[d] = s->costs.devices[d].busy_factor;
     sim_total_links(&sim);
 out:
     sim_repeat_destroy(&sim);
@@ -152,22 +159,47 @@ static double exec_update_factors(const struct kvs_run *run, struct kvs_costs *c
  * A device that is always busy may be slower than one that idles through its copies. The share
  * of time it is busy is known only afterwards, so such machines are run again until it settles.
  */
-static kvs_status exec_sim_run(const struct kvs_plan *plan, const struct kvs_case *c,
-                               const struct kvs_exec_options *options, struct kvs_run *run,
+static kvs_status exec_sim_run(void *session, struct kvs_run *run,
                                struct kvs_timeline *timeline, struct kvs_error *err)
 {
-    struct kvs_costs costs;
-    KVS_TRY(kvs_costs_create(c, &costs, err));
+    struct exec_session *s = session;
     kvs_status status = KVS_OK;
+    for (uint32_t d = 0; d < s->costs.n_devices; d++)
+        s->costs.devices[d].busy_factor = 1.0;
     for (unsigned round = 0; round < EXEC_MAX_ROUNDS; round++) {
-        status = exec_run_once(plan, c, options, &costs, run, timeline, err);
+        status = exec_run_once(s, run, timeline, err);
         if (status != KVS_OK || run->total_ps == 0 ||
-            exec_update_factors(run, &costs) < EXEC_FACTOR_TOLERANCE)
+            exec_update_factors(run, &s->costs) < EXEC_FACTOR_TOLERANCE)
             break;
         if (round + 1 < EXEC_MAX_ROUNDS)
             kvs_run_fini(run);
     }
-    kvs_costs_fini(&costs);
+    return status;
+}
+
+static void exec_sim_close(void *session)
+{
+    struct exec_session *s = session;
+    if (s)
+        kvs_costs_fini(&s->costs);
+    kvs_mem_free(s);
+}
+
+static kvs_status exec_sim_open(const struct kvs_plan *plan, const struct kvs_case *c,
+                                const struct kvs_exec_options *options, void **session,
+                                struct kvs_error *err)
+{
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(1, sizeof(struct exec_session), &memory, err));
+    struct exec_session *s = memory;
+    s->plan = plan;
+    s->c = c;
+    s->options = *options;
+    kvs_status status = kvs_costs_create(c, &s->costs, err);
+    if (status == KVS_OK)
+        *session = s;
+    else
+        exec_sim_close(s);
     return status;
 }
 
@@ -175,5 +207,7 @@ const struct kvs_exec_ops kvs_exec_sim = {
     .abi_version = KVS_EXEC_ABI,
     .name = "sim",
     .summary = "virtual time: queues, engines and links as events",
+    .open = exec_sim_open,
     .run = exec_sim_run,
+    .close = exec_sim_close,
 };

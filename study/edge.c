@@ -15,7 +15,7 @@ static kvs_status edge_run(const struct kvs_case *c, const struct kvs_machine *m
     struct kvs_exec_options options = {0};
     struct kvs_run run;
     neighbour.machine = machine;
-    KVS_TRY(exec->run(plan, &neighbour, &options, &run, NULL, err));
+    KVS_TRY(kvs_exec_once(exec, plan, &neighbour, &options, &run, NULL, err));
     *out_ms = kvs_ms_from_ps(run.total_ps) / (double)run.n_tokens;
     kvs_run_fini(&run);
     return KVS_OK;

@@ -94,9 +94,8 @@ static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case
                               struct kvs_prediction *out, struct kvs_error *err)
 {
     struct kvs_run run;
-    struct kvs_exec_options exec = {.wants_timeline = options->timeline != NULL};
-    KVS_ASSERT(options->exec->abi_version == KVS_EXEC_ABI && options->exec->run);
-    KVS_TRY(options->exec->run(plan, c, &exec, &run, options->timeline, err));
+    struct kvs_exec_options exec = {0};
+    KVS_TRY(kvs_exec_once(options->exec, plan, c, &exec, &run, options->timeline, err));
     predict_fill(out, &run, c);
     kvs_run_fini(&run);
     return KVS_OK;

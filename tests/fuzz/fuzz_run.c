@@ -42,7 +42,8 @@ static kvs_status fuzz_run(const struct kvs_plan *plan, bool no_repeats, kvs_tim
 {
     struct kvs_exec_options options = {.no_repeat_detection = no_repeats};
     struct kvs_error err = {0};
-    kvs_status status = kvs_exec_sim.run(plan, &toy.c, &options, &toy.run, NULL, &err);
+    kvs_status status =
+        kvs_exec_once(&kvs_exec_sim, plan, &toy.c, &options, &toy.run, NULL, &err);
     KVS_ASSERT(status == KVS_OK || err.text[0] != '\0');
     if (status != KVS_OK)
         return status;

@@ -250,12 +250,13 @@ static void test_starved(void **state)
     uint64_t before = kvs_mem_live_bytes();
     kvs_status status = KVS_ENOMEM;
     for (uint64_t nth = 1; status != KVS_OK; nth++) {
-        struct kvs_exec_options options = {.wants_timeline = true};
+        struct kvs_exec_options options = {0};
         struct kvs_timeline timeline = {0};
         struct kvs_run run = {0};
         struct kvs_error err;
         kvs_mem_fail_after(nth);
-        status = kvs_exec_sim.run(toy.plan, &toy.c, &options, &run, &timeline, &err);
+        status =
+            kvs_exec_once(&kvs_exec_sim, toy.plan, &toy.c, &options, &run, &timeline, &err);
         kvs_mem_fail_after(0);
         assert_true(status == KVS_OK || status == KVS_ENOMEM);
         if (status == KVS_OK)

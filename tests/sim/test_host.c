@@ -237,7 +237,7 @@ static void test_partial_period(void **state)
         }
         struct kvs_exec_options options = {0};
         kvs_status status =
-            kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &toy.err);
+            kvs_exec_once(&kvs_exec_sim, toy.plan, &toy.c, &options, &toy.run, NULL, &toy.err);
         assert_int_equal(status, table[i].status);
         if (status == KVS_OK) /* 1 + 2 + 1 twice, or 1 + 2 + 1 + 2 twice */
             TOY_EXPECT_PS(toy.run.total_ps, (table[i].n_tokens == 3 ? 8 : 12) * TOY_US);
@@ -280,8 +280,9 @@ static void test_too_long(void **state)
             toy.profiles[0].fixed = toy_figure(1e9);
             toy_compute(&toy, k, UINT32_MAX, 1);
         }
-        assert_int_equal(kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &err),
-                         KVS_ERANGE);
+        assert_int_equal(
+            kvs_exec_once(&kvs_exec_sim, toy.plan, &toy.c, &options, &toy.run, NULL, &err),
+            KVS_ERANGE);
         assert_non_null(strstr(err.text, "26 days"));
         toy.run = (struct kvs_run){0};
         toy_fini(&toy);
@@ -301,8 +302,9 @@ static void test_stuck(void **state)
     toy_compute(&toy, k, 1000, 1);
     struct kvs_exec_options options = {0};
     struct kvs_error err = {0};
-    assert_int_equal(kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &err),
-                     KVS_EPLAN);
+    assert_int_equal(
+        kvs_exec_once(&kvs_exec_sim, toy.plan, &toy.c, &options, &toy.run, NULL, &err),
+        KVS_EPLAN);
     assert_non_null(strstr(err.text, "op 1 (wait boundary)"));
     toy.run = (struct kvs_run){0};
 
@@ -312,8 +314,9 @@ static void test_stuck(void **state)
     toy_copy(&toy, toy_queue(&toy, 0, "a"), 500, 0);
     toy_dep(&toy, 0, 0);
     toy_compute(&toy, k, 1000, 1);
-    assert_int_equal(kvs_exec_sim.run(toy.plan, &toy.c, &options, &toy.run, NULL, &err),
-                     KVS_EPLAN);
+    assert_int_equal(
+        kvs_exec_once(&kvs_exec_sim, toy.plan, &toy.c, &options, &toy.run, NULL, &err),
+        KVS_EPLAN);
     assert_non_null(strstr(err.text, "a never goes on: op 0 of token 0"));
     toy.run = (struct kvs_run){0};
     toy_fini(&toy);

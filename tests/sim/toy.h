@@ -240,16 +240,20 @@ static inline kvs_op_id toy_wait(struct toy *t, kvs_op_id on)
     return id;
 }
 
+/* Without a timeline. */
 static inline void toy_run_with(struct toy *t, struct kvs_exec_options options)
 {
     kvs_run_fini(&t->run);
     kvs_timeline_fini(&t->timeline);
-    TOY_OK(kvs_exec_sim.run(t->plan, &t->c, &options, &t->run, &t->timeline, err));
+    TOY_OK(kvs_exec_once(&kvs_exec_sim, t->plan, &t->c, &options, &t->run, NULL, err));
 }
 
 static inline void toy_run(struct toy *t)
 {
-    toy_run_with(t, (struct kvs_exec_options){.wants_timeline = true});
+    struct kvs_exec_options options = {0};
+    kvs_run_fini(&t->run);
+    kvs_timeline_fini(&t->timeline);
+    TOY_OK(kvs_exec_once(&kvs_exec_sim, t->plan, &t->c, &options, &t->run, &t->timeline, err));
 }
 
 static inline void toy_fini(struct toy *t)
