@@ -27,7 +27,8 @@
     X(ENOFIT, "does not fit in memory")                                                        \
     X(ENUMERIC, "numerical failure")                                                           \
     X(ESTOPPED, "stopped")                                                                     \
-    X(EDEVICE, "device failure")
+    X(EDEVICE, "device failure")                                                               \
+    X(ENODEVICE, "no device")
 
 typedef enum kvs_status {
 #define KVS_STATUS_ENUM(name, text) KVS_##name,

@@ -105,6 +105,8 @@ int kvs_exit_code(kvs_status status)
     case KVS_ESTOPPED:
     case KVS_EDEVICE:
         return KVS_EXIT_FAILURE;
+    case KVS_ENODEVICE:
+        return KVS_EXIT_SKIPPED;
     }
     return KVS_EXIT_FAILURE;
 }

@@ -9,9 +9,12 @@
 /* Exit codes, also in `kvsim --help`. */
 enum {
     KVS_EXIT_OK = 0,
-    KVS_EXIT_FAILURE = 1, /* runtime: input/output, memory */
-    KVS_EXIT_USAGE = 2,   /* usage or bad input, a refused plan included */
-    KVS_EXIT_NOFIT = 4    /* does not fit in device memory */
+    KVS_EXIT_FAILURE = 1,   /* runtime: input/output, memory */
+    KVS_EXIT_USAGE = 2,     /* usage or bad input, a refused plan included */
+    KVS_EXIT_TOLERANCE = 3, /* outside --tolerance */
+    KVS_EXIT_NOFIT = 4,     /* does not fit in device memory */
+    KVS_EXIT_DIGEST = 5,    /* digests differ */
+    KVS_EXIT_SKIPPED = 77   /* no device to run on */
 };
 
 struct kvs_command {
