@@ -1,7 +1,7 @@
-# kvs_library(NAME [DIR folder] [FILES file...] LINK lower... LINK_PRIVATE external...): static
-# library kvs_NAME from every .c of the folder (default NAME), or from FILES alone.
+# kvs_library(NAME [DIR folder] [FILES file...] [EXCLUDE file...] LINK lower... LINK_PRIVATE external...):
+# static library kvs_NAME from every .c of the folder (default NAME) but EXCLUDE, or from FILES alone.
 function(kvs_library name)
-  cmake_parse_arguments(ARG "" "DIR" "FILES;LINK;LINK_PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "DIR" "FILES;EXCLUDE;LINK;LINK_PRIVATE" ${ARGN})
   if(NOT ARG_DIR)
     set(ARG_DIR ${name})
   endif()
@@ -9,6 +9,9 @@ function(kvs_library name)
     list(TRANSFORM ARG_FILES PREPEND ${PROJECT_SOURCE_DIR}/${ARG_DIR}/ OUTPUT_VARIABLE sources)
   else()
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_DIR}/*.c)
+    foreach(file ${ARG_EXCLUDE})
+      list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${ARG_DIR}/${file})
+    endforeach()
   endif()
   list(TRANSFORM ARG_LINK PREPEND kvs_)
   if(NOT sources) # a folder of headers and data only

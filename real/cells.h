@@ -26,6 +26,7 @@
 #define KVS_CELLS_FN static inline
 #endif
 
+#define KVS_CELLS_POISON 0xa5                  /* each byte of what verify mode destroys */
 #define KVS_CELLS_GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 over the golden ratio, odd */
 
 /* The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): a bijection that mixes all bits. */

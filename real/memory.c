@@ -7,8 +7,6 @@
 #include "real/cells.h"
 #include "real/pieces.h"
 
-#define MEMORY_POISON 0xa5
-
 /* Allocations of a plan can be large; pages are touched by reset. */
 static kvs_status memory_alloc(struct kvs_memory *m, struct kvs_error *err)
 {
@@ -128,7 +126,7 @@ static void memory_poison(struct kvs_memory *m, const struct kvs_range *range, u
 {
     struct kvs_range at = kvs_range_at(range, token);
     for (uint32_t row = 0; row < at.rows; row++)
-        memset(m->buffers[at.buffer] + at.offset + (uint64_t)row * at.pitch, MEMORY_POISON,
+        memset(m->buffers[at.buffer] + at.offset + (uint64_t)row * at.pitch, KVS_CELLS_POISON,
                at.width);
 }
 

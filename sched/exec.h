@@ -16,6 +16,13 @@
 
 #define KVS_EXEC_ABI 2
 
+/* What compute does on a real device: both read the windows. */
+typedef enum kvs_exec_compute {
+    KVS_EXEC_COMPUTE_AUTO,  /* spin where the machine file has measured it, else stream */
+    KVS_EXEC_COMPUTE_SPIN,  /* kernels that take the modelled time */
+    KVS_EXEC_COMPUTE_STREAM /* kernels that read the weights, as many as the plan says */
+} kvs_exec_compute;
+
 /* Zero-initialised: defaults. Pointers are borrowed until close. */
 struct kvs_exec_options {
     /* virtual time */
@@ -25,6 +32,7 @@ struct kvs_exec_options {
     uint64_t seed;              /* of the cache's content */
     bool verifies;              /* poison bytes once they are used: what is missing shows */
     const double *busy_factors; /* host: [n_devices] of compute for being busy; NULL: 1 */
+    kvs_exec_compute compute;   /* cuda */
     const uint16_t *map;        /* cuda: [n_devices] GPU of each device; NULL: one each */
     const volatile sig_atomic_t
         *stop; /* becomes true to end a run with KVS_ESTOPPED; or NULL */

@@ -1,0 +1,44 @@
+# CUDA is optional: with nvcc on the PATH or in /usr/local/cuda the executor for GPUs is built, else a
+# stand-in that says so. Kernels are compiled by nvcc alone; everything else stays plain C. The runtime
+# is linked statically, so that one program starts on machines with and without CUDA.
+set(KVS_CUDA AUTO CACHE STRING "Build the CUDA executor: AUTO (where nvcc is), ON or OFF")
+set(KVS_CUDA_ARCHITECTURES "75;80;86;89;90;120" CACHE STRING "GPU architectures; PTX of the last is added")
+
+find_program(KVS_NVCC nvcc HINTS /usr/local/cuda/bin)
+mark_as_advanced(KVS_NVCC)
+set(kvs_has_cuda OFF)
+if(KVS_NVCC AND NOT KVS_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+  if(TARGET CUDA::cudart_static)
+    set(kvs_has_cuda ON)
+  endif()
+endif()
+if(KVS_CUDA STREQUAL "ON" AND NOT kvs_has_cuda)
+  message(FATAL_ERROR "KVS_CUDA is ON, but nvcc or the static CUDA runtime was not found (put nvcc on the PATH)")
+endif()
+
+add_library(kvs_cuda INTERFACE)
+if(kvs_has_cuda)
+  set(codes "")
+  foreach(arch ${KVS_CUDA_ARCHITECTURES})
+    list(APPEND codes -gencode arch=compute_${arch},code=sm_${arch})
+    set(last ${arch})
+  endforeach()
+  list(APPEND codes -gencode arch=compute_${last},code=compute_${last})
+  set(kernels ${CMAKE_CURRENT_BINARY_DIR}/kernels.o)
+  add_custom_command(
+    OUTPUT ${kernels}
+    COMMAND ${KVS_NVCC} -std=c++17 -O3 --threads 0 -I${PROJECT_SOURCE_DIR} ${codes}
+            -Xcompiler -fno-exceptions,-fno-threadsafe-statics,-fPIC,-Wall -c ${PROJECT_SOURCE_DIR}/real/kernels.cu -o ${kernels}
+    DEPENDS ${PROJECT_SOURCE_DIR}/real/kernels.cu ${PROJECT_SOURCE_DIR}/real/kernels.h
+            ${PROJECT_SOURCE_DIR}/real/cells.h
+    COMMENT "Compiling kernels.cu")
+  add_custom_target(kvs_kernels DEPENDS ${kernels})
+  add_dependencies(kvs_cuda kvs_kernels)
+  target_link_libraries(kvs_cuda INTERFACE ${kernels} CUDA::cudart_static)
+  target_include_directories(kvs_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  set(kvs_real_exclude exec_none.c)
+else()
+  message(STATUS "without CUDA: kvsim replay uses the host executor")
+  set(kvs_real_exclude exec_cuda.c cuda_device.c cuda_memory.c cuda_ops.c cuda_record.c)
+endif()
