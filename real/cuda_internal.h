@@ -43,8 +43,8 @@ struct cuda_op {
 };
 
 struct cuda_span {
-    struct kvs_span span; /* host times; device times are known at the end */
-    cudaEvent_t start, end;
+    struct kvs_span span; /* host times; those of the device are known at the end */
+    cudaEvent_t end;      /* NULL: end_ps is a time of the host */
     uint16_t device;
 };
 
@@ -68,7 +68,8 @@ struct cuda_exec {
     struct kvs_run *run;
     struct kvs_error *err;
     double start_s;
-    KVS_ARRAY(struct cuda_span) spans; /* recording */
+    KVS_ARRAY(struct cuda_span) spans; /* recording, in issue order */
+    uint32_t *latest; /* owned, [cuda_n_events] span of each operation's instance */
     bool is_recording;
     KVS_ARRAY(cudaEvent_t) spare_events; /* with timing */
     cudaEvent_t *base; /* [n_devices] recorded at the start of a recording run */
@@ -106,8 +107,10 @@ kvs_status cuda_host_work(struct cuda_exec *x, const struct cuda_now *now);
 
 /* cuda_record.c */
 kvs_status cuda_record_begin(struct cuda_exec *x);
-kvs_status cuda_record_start(struct cuda_exec *x, const struct cuda_now *now);
-kvs_status cuda_record_end(struct cuda_exec *x, const struct cuda_now *now);
+/* A device operation that was just launched; its end is the event, or the present when the host
+ * has waited for it. issue_s: when the host came to it. */
+kvs_status cuda_record_end(struct cuda_exec *x, const struct cuda_now *now, double issue_s);
+/* What the host did from start_s until now. */
 kvs_status cuda_record_host(struct cuda_exec *x, const struct cuda_now *now, double start_s);
 kvs_status cuda_record_finish(struct cuda_exec *x, struct kvs_timeline *timeline);
 void cuda_record_fini(struct cuda_exec *x);
@@ -121,6 +124,11 @@ static inline const struct kvs_op *cuda_op_of(const struct cuda_exec *x,
                                               const struct cuda_now *now)
 {
     return &cuda_segment(x, now)->ops.items[now->op];
+}
+/* Which instance of an operation: index into events and latest. */
+static inline size_t cuda_instance(const struct cuda_exec *x, kvs_op_id op, uint32_t global)
+{
+    return (size_t)op * x->n_instances + global % x->n_instances;
 }
 static inline size_t cuda_n_events(const struct cuda_exec *x)
 {

@@ -72,10 +72,31 @@ static void ops_bind_awaited(struct cuda_exec *x, const struct kvs_segment *segm
     }
 }
 
+/* Kernels reach mapped host memory alone. */
+static kvs_status ops_refuse_pageable(const struct cuda_exec *x,
+                                      const struct kvs_segment *segment)
+{
+    for (size_t i = 0; i < segment->ops.n; i++) {
+        const struct kvs_op *op = &segment->ops.items[i];
+        if (op->kind != KVS_OP_COPY || !(op->flags & KVS_OP_VIA_KERNEL))
+            continue;
+        for (uint32_t a = 0; a < op->n_access; a++) {
+            uint16_t buffer = segment->accesses.items[op->first_access + a].buffer;
+            if (x->plan->buffers.items[buffer].place == KVS_PLACE_HOST_PAGEABLE)
+                return kvs_error_set(x->err, KVS_EUNSUPPORTED,
+                                     "cuda: op %zu copies by a kernel, which cannot reach the "
+                                     "pageable buffer %s: it has to be pinned",
+                                     i, x->plan->buffers.items[buffer].name);
+        }
+    }
+    return KVS_OK;
+}
+
 static kvs_status ops_bind_segment(struct cuda_exec *x, uint32_t s, uint64_t *weights_at)
 {
     const struct kvs_segment *segment = &x->plan->segments.items[s];
     void *memory;
+    KVS_TRY(ops_refuse_pageable(x, segment));
     KVS_TRY(kvs_mem_alloc(segment->ops.n, sizeof **x->ops, &memory, x->err));
     x->ops[s] = memory;
     if (segment->ops.n > x->max_ops)

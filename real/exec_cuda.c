@@ -18,7 +18,7 @@ kvs_status cuda_event_on(struct cuda_exec *x, struct cuda_event *event, int gpu)
 
 static struct cuda_event *exec_event(struct cuda_exec *x, kvs_op_id op, uint32_t global)
 {
-    return &x->events[(size_t)op * x->n_instances + global % x->n_instances];
+    return &x->events[cuda_instance(x, op, global)];
 }
 
 /* The event of the instance that a dependency names; NULL when nothing has to be waited for. */
@@ -102,20 +102,17 @@ static kvs_status exec_device_op(struct cuda_exec *x, const struct cuda_now *now
 {
     const struct kvs_op *op = cuda_op_of(x, now);
     int gpu = x->devices[cuda_device_of(x, op)].gpu;
+    double issue_s = x->is_recording ? cuda_now_s() : 0.0;
     KVS_TRY(cuda_use(x, gpu));
     KVS_TRY(exec_stream_waits(x, now, group_token, gpu));
-    if (x->is_recording)
-        KVS_TRY(cuda_record_start(x, now));
     KVS_TRY(cuda_launch(x, now));
-    if (x->is_recording)
-        KVS_TRY(cuda_record_end(x, now));
     KVS_TRY(exec_mark_all(x, now));
     if (op->flags & KVS_OP_BLOCKS) {
         double start_s = cuda_now_s();
         KVS_CUDA(cudaStreamSynchronize(x->streams[op->queue]), gpu, 0, x->err);
         exec_account(x, op, start_s);
     }
-    return KVS_OK;
+    return x->is_recording ? cuda_record_end(x, now, issue_s) : KVS_OK;
 }
 
 static kvs_status exec_op(struct cuda_exec *x, const struct cuda_now *now, uint32_t group_token)

@@ -4,7 +4,7 @@
 #include "real/cells.h"
 
 #define GPU_THREADS       256
-#define GPU_COPY_BLOCKS   4 /* a kernel that reads host memory needs no more to fill the link */
+#define GPU_COPY_BLOCKS   8 /* 2,048 loads of 16 bytes under way fill a gen5 x16 link */
 #define GPU_WORDS_A_BLOCK 2048
 #define GPU_MAX_BLOCKS    1024
 
@@ -114,9 +114,6 @@ static __global__ void gpu_make(const struct kvs_gpu_cells_list list,
     if (layer >= 0 && threadIdx.x == 0)
         gpu_mix_now(state, (uint64_t)layer);
     __syncthreads();
-    if (threadIdx.x == 0)
-        gpu_wait(start, cycles);
-    __syncthreads();
     uint64_t seed = *(volatile uint64_t *)&state->state;
     for (uint32_t i = 0; i < list.n; i++) {
         const struct kvs_gpu_cells *c = &list.items[i];
@@ -128,6 +125,8 @@ static __global__ void gpu_make(const struct kvs_gpu_cells_list list,
                                word.bytes);
         }
     }
+    if (threadIdx.x == 0)
+        gpu_wait(start, cycles);
 }
 
 static __global__ void gpu_hand_on(struct kvs_gpu_state *state, uint64_t *shared, int is_store)

@@ -64,7 +64,7 @@ cudaError_t kvs_gpu_fold(cudaStream_t stream, const struct kvs_gpu_cells_list *l
 /* The sum, complete, goes into the state. */
 cudaError_t kvs_gpu_mix(cudaStream_t stream, struct kvs_gpu_state *state, uint64_t layer,
                         uint64_t cycles);
-/* New rows from the state, after `cycles`; layer >= 0: the sum is mixed in before. */
+/* New rows from the state, in `cycles`; layer >= 0: the sum is mixed in before. */
 cudaError_t kvs_gpu_make(cudaStream_t stream, const struct kvs_gpu_cells_list *list,
                          struct kvs_gpu_state *state, int64_t layer, uint64_t cycles);
 /* The state goes to shared (mapped host memory), or comes from there. */

@@ -18,12 +18,14 @@ struct program_work {
     struct kvs_error *err;
 };
 
-/* Accesses behind i that say which cells its bytes are. */
+/* Accesses behind i, a read or a write, that say which cells its bytes are. */
 static uint16_t program_n_cells(const struct kvs_segment *segment, const struct kvs_op *op,
                                 uint32_t i)
 {
     const struct kvs_range *ranges = &segment->accesses.items[op->first_access];
     uint32_t n = 0;
+    if (ranges[i].mode != KVS_ACCESS_READ && ranges[i].mode != KVS_ACCESS_WRITE)
+        return 0;
     if (i + 1 < op->n_access && ranges[i + 1].mode == KVS_ACCESS_EXPECT)
         return 1;
     while (i + 1 + n < op->n_access && ranges[i + 1 + n].mode == KVS_ACCESS_CELLS)

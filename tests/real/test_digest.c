@@ -3,59 +3,8 @@
  * layout of streams; a wrong byte anywhere gives another.
  */
 #include "real/exec_serial.h"
-#include "tests/sim/toy.h"
-
-static struct toy toy;
-
-enum { N_LAYERS = 5, DEPTH = 253, N_GEN = 9 }; /* the window grows from 256 to 512 rows */
-
-struct option {
-    const struct kvs_policy *policy;
-    struct kvs_transport transport;
-};
-
-#define PIPELINED(n, s, y, l)                                                                  \
-    {                                                                                          \
-        &kvs_policy_pipelined,                                                                 \
-        {                                                                                      \
-            .lookahead = (n), .budget_bytes = UINT64_MAX, .streams = KVS_STREAMS_##s,          \
-            .yield = KVS_YIELD_##y, .late = KVS_LATE_##l                                       \
-        }                                                                                      \
-    }
-
-static const struct option options[] = {
-    {&kvs_policy_ordered, {.budget_bytes = UINT64_MAX}},
-    {&kvs_policy_pipelined, {.lookahead = 1, .budget_bytes = 1}},
-    PIPELINED(1, ONE, NONE, COPY),
-    PIPELINED(2, PER_SLOT, NONE, KERNEL),
-    PIPELINED(4, ONE, KV, COPY),
-};
-
-struct streams {
-    uint32_t n_parallel, n_rows;
-    bool is_unified, is_pinned;
-};
-static const struct streams streams[] = {
-    {1, 1, false, true}, {3, 1, false, true}, {2, 1, true, false}, {2, 3, false, true}};
-
-static void plan_of(uint32_t n_devices, kvs_split_mode mode, const struct option *o,
-                    const struct streams *s)
-{
-    kvs_plan_destroy(toy.plan);
-    toy_init(&toy, n_devices);
-    toy_set_layers(&toy, N_LAYERS);
-    toy.llm.hidden = 8;
-    toy.c.workload.depth = DEPTH;
-    toy.c.workload.n_gen = N_GEN;
-    toy.c.workload.n_parallel = s->n_parallel;
-    toy.c.workload.n_rows = s->n_rows;
-    toy.c.workload.is_unified = s->is_unified;
-    toy.c.workload.is_pinned = s->is_pinned;
-    toy.c.placement.mode = mode;
-    toy.c.transport = o->transport;
-    TOY_OK(o->policy->plan(&toy.c, NULL, &toy.plan, err));
-    TOY_OK(kvs_plan_check(toy.plan, NULL, NULL, err));
-}
+#include "real/program.h"
+#include "tests/real/digest_case.h"
 
 static uint64_t digest(uint64_t seed, bool verifies)
 {
@@ -70,13 +19,14 @@ static uint64_t digest(uint64_t seed, bool verifies)
 static void test_equal(void **state)
 {
     (void)state;
-    for (size_t s = 0; s < KVS_COUNT_OF(streams); s++) {
-        plan_of(1, KVS_SPLIT_NONE, &options[0], &streams[s]);
+    for (size_t s = 0; s < KVS_COUNT_OF(digest_streams); s++) {
+        digest_plan(1, KVS_SPLIT_NONE, &digest_options[0], &digest_streams[s]);
         uint64_t expected = digest(1, false);
-        for (size_t o = 0; o < KVS_COUNT_OF(options); o++) {
+        for (size_t o = 0; o < KVS_COUNT_OF(digest_options); o++) {
             for (uint32_t n = 1; n <= 4; n++) {
                 for (unsigned mode = KVS_SPLIT_NONE; mode <= KVS_SPLIT_TENSOR; mode++) {
-                    plan_of(n, (kvs_split_mode)mode, &options[o], &streams[s]);
+                    digest_plan(n, (kvs_split_mode)mode, &digest_options[o],
+                                &digest_streams[s]);
                     if (digest(1, o % 2 == 1) != expected)
                         fail_msg("%s, %u devices, split %u, streams %zu: another digest",
                                  toy.plan->policy, n, mode, s);
@@ -90,10 +40,10 @@ static void test_equal(void **state)
 static void test_differs(void **state)
 {
     (void)state;
-    plan_of(1, KVS_SPLIT_NONE, &options[2], &streams[0]);
+    digest_plan(1, KVS_SPLIT_NONE, &digest_options[2], &digest_streams[0]);
     uint64_t one = digest(1, false);
     assert_true(digest(2, false) != one);
-    plan_of(1, KVS_SPLIT_NONE, &options[2], &streams[1]);
+    digest_plan(1, KVS_SPLIT_NONE, &digest_options[2], &digest_streams[1]);
     assert_true(digest(1, false) != one);
 }
 
@@ -103,7 +53,7 @@ static void test_faults(void **state)
     (void)state;
     for (uint32_t n = 1; n <= 2; n++) {
         kvs_split_mode mode = n == 1 ? KVS_SPLIT_NONE : KVS_SPLIT_TENSOR;
-        plan_of(n, mode, &options[2], &streams[0]);
+        digest_plan(n, mode, &digest_options[2], &digest_streams[0]);
         uint64_t expected = digest(1, true);
         struct kvs_segment *s = &toy.plan->segments.items[0];
         for (size_t i = 0; i < s->ops.n; i++) {
@@ -128,6 +78,31 @@ static void test_faults(void **state)
     }
 }
 
+/* New rows are made, and windows read, where the device has them: never in the cache itself. */
+static void test_places(void **state)
+{
+    (void)state;
+    for (size_t o = 0; o < KVS_COUNT_OF(digest_options); o++) {
+        struct kvs_program *program;
+        digest_plan(2, KVS_SPLIT_TENSOR, &digest_options[o], &digest_streams[1]);
+        TOY_OK(kvs_program_create(toy.plan, 1, false, &program, err));
+        const struct kvs_segment *segment = &toy.plan->segments.items[0];
+        size_t n_made = 0, n_read = 0;
+        for (size_t i = 0; i < program->segments[0].steps.n; i++) {
+            const struct kvs_step *step = &program->segments[0].steps.items[i];
+            if (step->kind != KVS_STEP_MAKE && step->kind != KVS_STEP_FOLD)
+                continue;
+            uint16_t buffer = segment->accesses.items[step->access].buffer;
+            assert_int_equal(toy.plan->buffers.items[buffer].place, KVS_PLACE_DEVICE);
+            n_made += step->kind == KVS_STEP_MAKE;
+            n_read += step->kind == KVS_STEP_FOLD;
+        }
+        assert_int_equal(n_made, 2 * DIGEST_LAYERS);         /* K and V at once, each device */
+        assert_int_equal(n_read, 2 * 2 * 3 * DIGEST_LAYERS); /* K and V of three streams */
+        kvs_program_destroy(program);
+    }
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -141,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_equal),
         cmocka_unit_test(test_differs),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
