@@ -19,7 +19,7 @@ run() {
 }
 
 run "up to date"
-mkdir real
+mkdir real/new
 run "a new source folder"
 run "again"
 touch -d '+1 minute' CMakeLists.txt
