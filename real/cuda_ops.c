@@ -398,45 +398,54 @@ static kvs_status ops_step(struct ops_compute *w, const struct kvs_step *steps, 
     return KVS_OK;
 }
 
-/* Does this step take one of the operation's kernels along? */
-static bool ops_is_last_kernel(const struct kvs_step *steps, uint32_t n)
+/* Kernels that the steps at the end of an operation take: a fold, and a mix or a make. */
+static uint32_t ops_n_end(const struct kvs_step *steps, uint32_t n)
 {
-    bool is_kernel = steps->kind == KVS_STEP_MIX || steps->kind == KVS_STEP_MAKE;
-    for (uint32_t i = 1; is_kernel && i < n; i++)
-        if (steps[i].kind == KVS_STEP_FOLD)
-            return false;
-    return is_kernel;
+    uint32_t n_kernels = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool goes_on =
+            i > 0 && (steps[i].kind == steps[i - 1].kind ||
+                      (steps[i].kind == KVS_STEP_MAKE && steps[i - 1].kind == KVS_STEP_MIX));
+        n_kernels +=
+            !goes_on && (steps[i].kind == KVS_STEP_FOLD || steps[i].kind == KVS_STEP_MIX ||
+                         steps[i].kind == KVS_STEP_MAKE);
+    }
+    return n_kernels;
+}
+
+static kvs_status ops_steps(struct ops_compute *w, const struct kvs_step *steps, uint32_t n)
+{
+    uint32_t taken;
+    for (uint32_t i = 0; i < n; i += taken)
+        KVS_TRY(ops_step(w, &steps[i], n - i, &taken));
+    return KVS_OK;
 }
 
 static kvs_status ops_compute(struct cuda_exec *x, const struct cuda_now *now)
 {
     const struct kvs_op *op = cuda_op_of(x, now);
+    const struct kvs_program_op *program = &x->program->segments[now->segment].ops[now->op];
+    const struct kvs_step *steps = kvs_program_steps(x->program, now->segment, now->op);
+    struct cuda_op own = x->ops[now->segment][now->op];
     struct ops_compute w = {.x = x,
                             .now = now,
                             .segment = cuda_segment(x, now),
                             .device = &x->devices[cuda_device_of(x, op)],
-                            .op = &x->ops[now->segment][now->op],
-                            .stream = x->streams[op->queue]};
-    const struct kvs_step *steps = kvs_program_steps(x->program, now->segment, now->op);
-    uint32_t n = x->program->segments[now->segment].ops[now->op].n_steps, taken;
-    struct cuda_op own = *w.op;
-    /* weights stream in the kernels that do nothing else; with one kernel it is one more */
-    w.n_stream = own.n_kernels > 2 ? own.n_kernels - 2 : 1;
+                            .op = &own,
+                            .stream = x->streams[op->queue],
+                            .n_left = own.n_kernels};
+    uint32_t n_end = program->n_steps - program->n_begin;
+    /* weights stream in the kernels that do nothing else, or in one more */
+    w.n_stream = own.n_kernels > 3 ? own.n_kernels - 3 : 1;
     own.weights_size = own.weights_size / w.n_stream / 16 * 16;
-    w.op = &own;
-    w.n_left = own.n_kernels;
-    bool is_filled = false;
-    for (uint32_t i = 0; i < n; i += taken) {
-        if (!is_filled && ops_is_last_kernel(&steps[i], n - i)) {
-            KVS_TRY(ops_fill(&w, 1));
-            is_filled = true;
-        }
-        KVS_TRY(ops_step(&w, &steps[i], n - i, &taken));
+    KVS_TRY(ops_steps(&w, steps, program->n_begin));
+    KVS_TRY(ops_fill(&w, ops_n_end(steps + program->n_begin, n_end)));
+    if (!x->spins && w.n_streamed == 0 && own.weights_size > 0) {
+        w.n_left++;
+        KVS_TRY(ops_filler(&w));
     }
-    KVS_TRY(ops_fill(&w, 0));
-    if (!x->spins && w.n_streamed == 0 && own.weights_size > 0)
-        return ops_filler(&w);
-    return KVS_OK;
+    KVS_TRY(ops_steps(&w, steps + program->n_begin, n_end));
+    return ops_fill(&w, 0);
 }
 
 /* ---- collectives, and the rest ---- */

@@ -157,20 +157,40 @@ static void memory_step(struct kvs_memory *m, const struct kvs_segment *s,
     }
 }
 
+/* Steps [from, to) of a compute. */
+static void memory_steps(struct kvs_memory *m, uint32_t segment, uint32_t token, kvs_op_id id,
+                         uint32_t from, uint32_t to)
+{
+    const struct kvs_plan *plan = m->program->plan;
+    const struct kvs_segment *s = &plan->segments.items[segment];
+    uint16_t device = plan->queues.items[s->ops.items[id].queue].device;
+    const struct kvs_step *steps = kvs_program_steps(m->program, segment, id);
+    for (uint32_t i = from; i < to; i++)
+        memory_step(m, s, &steps[i], device, token);
+}
+
+void kvs_memory_begin(struct kvs_memory *memory, uint32_t segment, uint32_t token, kvs_op_id id)
+{
+    const struct kvs_segment *s = &memory->program->plan->segments.items[segment];
+    const struct kvs_op *op = &s->ops.items[id];
+    if (op->kind == KVS_OP_COPY || op->kind == KVS_OP_HOST)
+        memory_copy(memory, kvs_pieces_copy(kvs_segment_accesses(s, op), op->n_access, token));
+    else if (op->kind == KVS_OP_COMPUTE)
+        memory_steps(memory, segment, token, id, 0,
+                     memory->program->segments[segment].ops[id].n_begin);
+}
+
+void kvs_memory_end(struct kvs_memory *memory, uint32_t segment, uint32_t token, kvs_op_id id)
+{
+    const struct kvs_program_op *op = &memory->program->segments[segment].ops[id];
+    if (memory->program->plan->segments.items[segment].ops.items[id].kind == KVS_OP_COMPUTE)
+        memory_steps(memory, segment, token, id, op->n_begin, op->n_steps);
+}
+
 void kvs_memory_apply(struct kvs_memory *memory, uint32_t segment, uint32_t token, kvs_op_id id)
 {
-    const struct kvs_plan *plan = memory->program->plan;
-    const struct kvs_segment *s = &plan->segments.items[segment];
-    const struct kvs_op *op = &s->ops.items[id];
-    const struct kvs_range *ranges = kvs_segment_accesses(s, op);
-    if (op->kind == KVS_OP_COPY || op->kind == KVS_OP_HOST) {
-        memory_copy(memory, kvs_pieces_copy(ranges, op->n_access, token));
-    } else if (op->kind == KVS_OP_COMPUTE) {
-        const struct kvs_step *steps = kvs_program_steps(memory->program, segment, id);
-        uint32_t n = memory->program->segments[segment].ops[id].n_steps;
-        for (uint32_t i = 0; i < n; i++)
-            memory_step(memory, s, &steps[i], plan->queues.items[op->queue].device, token);
-    }
+    kvs_memory_begin(memory, segment, token, id);
+    kvs_memory_end(memory, segment, token, id);
 }
 
 void kvs_memory_reduce(struct kvs_memory *memory, uint32_t segment, kvs_op_id first)

@@ -26,7 +26,13 @@ void kvs_memory_destroy(struct kvs_memory *memory);
 /* Content as the plan says before the first token, setup done. */
 void kvs_memory_reset(struct kvs_memory *memory);
 
-/* The bytes of a copy, of host work or of a compute, at a token of its segment. */
+/*
+ * What an operation does at its beginning, and at its end: the bytes of copies and host work are
+ * moved at the beginning, a compute reads at both and writes at the end. apply does both.
+ */
+void kvs_memory_begin(struct kvs_memory *memory, uint32_t segment, uint32_t token,
+                      kvs_op_id op);
+void kvs_memory_end(struct kvs_memory *memory, uint32_t segment, uint32_t token, kvs_op_id op);
 void kvs_memory_apply(struct kvs_memory *memory, uint32_t segment, uint32_t token,
                       kvs_op_id op);
 /* A collective, all members together; first: the first of them in the plan. */

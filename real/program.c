@@ -230,6 +230,20 @@ static kvs_status program_compute(struct program_work *w, kvs_op_id id)
                             : KVS_OK;
 }
 
+/* Up to the middle of the last window that is read. */
+static uint32_t program_n_begin(const struct kvs_step *steps, uint32_t n)
+{
+    uint32_t end = n;
+    while (end > 0 && steps[end - 1].kind != KVS_STEP_FOLD)
+        end--;
+    if (end == 0)
+        return n > 0 && steps[0].kind == KVS_STEP_LOAD;
+    uint32_t first = end - 1;
+    while (first > 0 && steps[first - 1].kind == KVS_STEP_FOLD)
+        first--;
+    return end - (end - first) / 2;
+}
+
 static kvs_status program_steps(struct program_work *w)
 {
     const struct kvs_segment *s = w->segment;
@@ -242,6 +256,8 @@ static kvs_status program_steps(struct program_work *w)
             KVS_TRY(program_compute(w, id));
         w->out->ops[id].first_step = first;
         w->out->ops[id].n_steps = (uint32_t)w->out->steps.n - first;
+        w->out->ops[id].n_begin =
+            program_n_begin(w->out->steps.items + first, w->out->ops[id].n_steps);
         if (program_has_cells(s, op))
             w->program->final_device = w->program->plan->queues.items[op->queue].device;
     }

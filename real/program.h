@@ -10,6 +10,10 @@
  *     poison   (verify mode) bytes that a copy brings anew each time are destroyed after use
  *     store    the state is left for the device of the next compute
  *
+ * A compute holds its slot from its beginning to its end, so it reads a part of the window at the
+ * beginning (a delivery that comes too late shows) and the rest at the end (one that comes too
+ * early shows): the steps are divided in two.
+ *
  * When a collective follows a compute on its queue, the sum is complete only with the parts of
  * the other members, so the mix belongs to the collective: state' of every member is made of the
  * sum of all sums.
@@ -41,7 +45,8 @@ struct kvs_step {
 struct kvs_program_op {
     uint32_t first_step;
     uint32_t n_steps;
-    uint16_t layer; /* collective: whose sum it completes, or KVS_NO_LAYER */
+    uint32_t n_begin; /* of them, at its beginning; the others at its end */
+    uint16_t layer;   /* collective: whose sum it completes, or KVS_NO_LAYER */
 };
 
 struct kvs_program_segment {
