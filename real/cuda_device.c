@@ -1,7 +1,8 @@
 /* GPUs: which there are, one for each device of the plan, streams, and the pace of their clocks.
  */
-#define _POSIX_C_SOURCE 199309L /* clock_gettime */
+#define _POSIX_C_SOURCE 200112L /* clock_gettime, setenv */
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/units.h"
@@ -36,9 +37,19 @@ kvs_status kvs_cuda_status(cudaError_t result, const char *call, int gpu, uint64
                          cudaGetErrorString(result));
 }
 
+/*
+ * Streams share a few hardware queues, eight unless the driver is told otherwise before it starts;
+ * a stream that waits then holds up others that it has nothing to do with.
+ */
+static void device_ask_for_queues(void)
+{
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
 int kvs_cuda_n_gpus(void)
 {
     int n = 0;
+    device_ask_for_queues();
     if (cudaGetDeviceCount(&n) == cudaSuccess)
         return n;
     cudaGetLastError();
@@ -100,8 +111,9 @@ static kvs_status device_calibrate(struct cuda_exec *x, struct cuda_device *devi
     for (int round = 0; round <= DEVICE_CALIBRATION_ROUNDS; round++) {
         float ms = 0.0f;
         KVS_CUDA_GOTO(cudaEventRecord(begin, NULL), device->gpu, 0, x->err, out);
-        KVS_CUDA_GOTO(kvs_gpu_spin(NULL, DEVICE_CALIBRATION_CYCLES), device->gpu, 0, x->err,
-                      out);
+        KVS_CUDA_GOTO(
+            kvs_gpu_spin(NULL, (struct kvs_gpu_time){.cycles = DEVICE_CALIBRATION_CYCLES}),
+            device->gpu, 0, x->err, out);
         KVS_CUDA_GOTO(cudaEventRecord(end, NULL), device->gpu, 0, x->err, out);
         KVS_CUDA_GOTO(cudaEventSynchronize(end), device->gpu, 0, x->err, out);
         KVS_CUDA_GOTO(cudaEventElapsedTime(&ms, begin, end), device->gpu, 0, x->err, out);
@@ -134,6 +146,7 @@ kvs_status cuda_open_devices(struct cuda_exec *x)
                  sizeof *device->state, x->err);
         KVS_CUDA(cudaMalloc((void **)&device->sink, sizeof *device->sink), device->gpu, 4,
                  x->err);
+        KVS_CUDA(kvs_gpu_load(), device->gpu, 0, x->err);
         KVS_TRY(device_calibrate(x, device));
     }
     for (size_t q = 1; q < x->plan->queues.n; q++) {

@@ -9,6 +9,7 @@
 #define KVS_REAL_CUDA_INTERNAL_H
 
 #include "real/cuda_check.h"
+#include "real/cuda_emulate.h"
 #include "real/kernels.h"
 #include "real/program.h"
 #include "sched/cost.h"
@@ -61,8 +62,11 @@ struct cuda_exec {
     struct cuda_event *events;   /* owned, [cuda_n_events]; the last is for collectives */
     uint32_t max_ops;
     uint32_t n_instances;
-    uint64_t *shared_state; /* owned, mapped host memory */
-    bool spins;             /* compute takes its modelled time, rather than real weights */
+    uint64_t *shared_state;       /* owned, mapped host memory */
+    struct cuda_emulate *emulate; /* owned; NULL: real copy engines */
+    struct cuda_event pauses[2];  /* owned: how far behind the host the devices are */
+    uint32_t n_launched;
+    bool spins; /* compute takes its modelled time, rather than real weights */
     int current_gpu;
     /* of the run under way */
     struct kvs_run *run;

@@ -4,11 +4,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "models/copy.h"
 #include "real/cells.h"
 #include "real/cuda_internal.h"
 #include "real/pieces.h"
 
-#define OPS_SPIN_TAIL_S 100e-6 /* a sleep may be so late: the rest of host work is spun */
+#define OPS_GRAPH_KERNELS 3u
+#define OPS_SMALL_BYTES   16384u
+#define OPS_SPIN_TAIL_S   100e-6 /* a sleep may be so late: the rest of host work is spun */
 
 /* ---- what does not change during a run ---- */
 
@@ -23,10 +26,14 @@ static void ops_bind_compute(struct cuda_exec *x, const struct kvs_op *op, struc
     uint16_t d = cuda_device_of(x, op);
     const struct kvs_device_costs *cost = &x->costs.devices[d];
     out->n_kernels = op->compute.n_kernels > 0 ? op->compute.n_kernels : 1;
+    /* what is submitted as a graph takes its time in as few kernels as its steps need */
+    if (x->spins && !x->costs.submits_kernels && out->n_kernels > OPS_GRAPH_KERNELS)
+        out->n_kernels = OPS_GRAPH_KERNELS;
     if (x->spins) {
         /* gaps between kernels come by themselves */
-        kvs_time gaps = (kvs_time)op->compute.n_kernels * cost->gap_ps;
-        kvs_time work = kvs_op_work_ps(&x->costs, op, d) - gaps;
+        kvs_time work = kvs_op_work_ps(&x->costs, op, d);
+        if (x->costs.submits_kernels)
+            work -= (kvs_time)op->compute.n_kernels * cost->gap_ps;
         out->cycles =
             (uint64_t)((double)work / out->n_kernels * x->devices[d].cycles_per_ps + 0.5);
         return;
@@ -151,6 +158,37 @@ static bool ops_is_run(const struct kvs_range *r)
     return r->rows == 1 || r->pitch == r->width;
 }
 
+static kvs_status ops_emulate_copy(struct cuda_exec *x, const struct kvs_op *op,
+                                   const struct kvs_range *from, const struct kvs_range *to)
+{
+    uint16_t d = cuda_device_of(x, op);
+    uint64_t bytes = kvs_range_bytes(from);
+    bool is_2d = (op->flags & KVS_OP_2D) != 0, is_d2h = (op->flags & KVS_OP_D2H) != 0;
+    bool is_pageable = (op->flags & KVS_OP_PAGEABLE) != 0;
+    bool is_flat = ops_is_run(from) && ops_is_run(to);
+    if (!is_flat && (from->rows != to->rows || from->width != to->width))
+        return kvs_error_set(x->err, KVS_EUNSUPPORTED,
+                             "emulated machine: a copy whose sides differ in shape");
+    struct cuda_emulate_job job = {.to = x->buffers[to->buffer].bytes + to->offset,
+                                   .from = x->buffers[from->buffer].bytes + from->offset,
+                                   .to_pitch = is_flat ? bytes : to->pitch,
+                                   .from_pitch = is_flat ? bytes : from->pitch,
+                                   .width = is_flat ? bytes : from->width,
+                                   .rows = is_flat ? 1 : from->rows,
+                                   .Bps = kvs_op_copy_Bps(&x->costs, op, from, d),
+                                   .is_d2h = is_d2h,
+                                   .issue_s = cuda_now_s()};
+    job.may_bypass =
+        !is_d2h &&
+        kvs_copy_bypasses(&x->c->machine->devices[d].engines, bytes, is_2d, is_pageable) &&
+        cudaStreamQuery(x->streams[op->queue]) == cudaSuccess;
+    KVS_TRY(cuda_emulate_copy(x->emulate, op->queue, x->streams[op->queue], &job, x->err));
+    if (is_pageable &&
+        (double)bytes > x->costs.pageable_async_bytes) /* staged by this thread */
+        KVS_CUDA(cudaStreamSynchronize(x->streams[op->queue]), x->devices[d].gpu, 0, x->err);
+    return KVS_OK;
+}
+
 /* A copy by an engine: one call, 1D where both sides are one run and the plan does not ask for a
  * strided one. */
 static kvs_status ops_copy(struct cuda_exec *x, const struct cuda_now *now)
@@ -168,6 +206,10 @@ static kvs_status ops_copy(struct cuda_exec *x, const struct cuda_now *now)
     x->run->devices[cuda_device_of(x, op)].tag_bytes[op->tag] += bytes;
     if (bytes == 0)
         return KVS_OK;
+    /* small ones to the host are as quick on the real link as on any */
+    bool is_small = (op->flags & KVS_OP_D2H) && bytes <= OPS_SMALL_BYTES;
+    if (x->emulate && !is_small)
+        return ops_emulate_copy(x, op, &from, &to);
     if (ops_is_run(&from) && ops_is_run(&to) && !(op->flags & KVS_OP_2D)) {
         KVS_CUDA(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream), gpu, bytes,
                  x->err);
@@ -181,11 +223,32 @@ static kvs_status ops_copy(struct cuda_exec *x, const struct cuda_now *now)
     return KVS_OK;
 }
 
-static kvs_status ops_flush_moves(struct cuda_exec *x, struct kvs_gpu_move_list *list, int gpu,
-                                  cudaStream_t stream)
+/* A kernel's copy over the device's link, which is real when nothing is emulated. */
+static struct kvs_gpu_read ops_read(const struct cuda_exec *x, const struct kvs_op *op)
 {
+    uint16_t d = cuda_device_of(x, op);
+    const struct kvs_device *device = &x->c->machine->devices[d];
+    kvs_dir dir = (kvs_dir)((op->flags & KVS_OP_D2H) != 0);
+    if (!x->emulate)
+        return (struct kvs_gpu_read){.pace = NULL};
+    return (struct kvs_gpu_read){
+        .pace = cuda_emulate_pace(x->emulate, d),
+        .setup_us = (float)(device->read_setup.value * 1e6),
+        .latency_us = (float)(device->read_latency.value * 1e6),
+        .outstanding_bytes = (float)device->read_outstanding_bytes.value,
+        .path_bytes_per_us = (float)(x->costs.devices[d].path_Bps[dir] * 1e-6),
+        .cycles_per_us = (float)(x->devices[d].cycles_per_ps * 1e6)};
+}
+
+static kvs_status ops_flush_moves(struct cuda_exec *x, const struct kvs_op *op,
+                                  struct kvs_gpu_move_list *list)
+{
+    struct kvs_gpu_read read = ops_read(x, op);
+    for (uint32_t i = 0; i < list->n; i++)
+        read.size_bytes += (double)list->items[i].width * list->items[i].rows;
     if (list->n > 0)
-        KVS_CUDA(kvs_gpu_copy(stream, list), gpu, 0, x->err);
+        KVS_CUDA(kvs_gpu_copy(x->streams[op->queue], list, read),
+                 x->devices[cuda_device_of(x, op)].gpu, (uint64_t)read.size_bytes, x->err);
     list->n = 0;
     return KVS_OK;
 }
@@ -218,12 +281,12 @@ static kvs_status ops_kernel_copy(struct cuda_exec *x, const struct cuda_now *no
                                       .width = pair.n_bytes,
                                       .rows = is_alike ? from.rows : 1};
             if (list.n == KVS_GPU_MAX_BLOCKS)
-                KVS_TRY(ops_flush_moves(x, &list, x->devices[d].gpu, x->streams[op->queue]));
+                KVS_TRY(ops_flush_moves(x, op, &list));
             if (is_alike)
                 break;
         }
     }
-    return ops_flush_moves(x, &list, x->devices[d].gpu, x->streams[op->queue]);
+    return ops_flush_moves(x, op, &list);
 }
 
 /* ---- compute ---- */
@@ -242,13 +305,21 @@ struct ops_compute {
     uint32_t n_streamed;
 };
 
+static struct kvs_gpu_time ops_time(const struct ops_compute *w)
+{
+    uint16_t d = (uint16_t)(w->device - w->x->devices);
+    return (struct kvs_gpu_time){.cycles = w->op->cycles,
+                                 .pace = w->x->emulate ? cuda_emulate_pace(w->x->emulate, d)
+                                                       : NULL};
+}
+
 /* One more of the operation's kernels that only takes its share. */
 static kvs_status ops_filler(struct ops_compute *w)
 {
     uint64_t at = w->op->weights_at + w->n_streamed++ * w->op->weights_size;
     w->n_left--;
     if (w->x->spins)
-        KVS_CUDA(kvs_gpu_spin(w->stream, w->op->cycles), w->device->gpu, 0, w->x->err);
+        KVS_CUDA(kvs_gpu_spin(w->stream, ops_time(w)), w->device->gpu, 0, w->x->err);
     else if (w->n_streamed <= w->n_stream)
         KVS_CUDA(kvs_gpu_stream(w->stream, w->device->weights + at, w->op->weights_size,
                                 w->device->sink),
@@ -258,13 +329,13 @@ static kvs_status ops_filler(struct ops_compute *w)
     return KVS_OK;
 }
 
-/* The share of a kernel that does a step as well; 0 once the planned ones are used up. */
-static uint64_t ops_share(struct ops_compute *w)
+/* The share of a kernel that does a step as well; nothing once the planned ones are used up. */
+static struct kvs_gpu_time ops_share(struct ops_compute *w)
 {
     if (w->n_left == 0)
-        return 0;
+        return (struct kvs_gpu_time){.cycles = 0};
     w->n_left--;
-    return w->op->cycles;
+    return ops_time(w);
 }
 
 static struct kvs_gpu_cells ops_cells(const struct ops_compute *w, uint16_t buffer,
@@ -470,18 +541,22 @@ static kvs_status ops_reduce(struct cuda_exec *x, const struct cuda_now *now)
             return kvs_error_set(x->err, KVS_EUNSUPPORTED,
                                  "cuda: collectives between GPUs are not there yet");
         members.states[i] = device->state;
+        if (x->emulate)
+            members.paces[i] = cuda_emulate_pace(x->emulate, cuda_device_of(x, &first[i]));
         if (i == 0)
             continue;
         KVS_CUDA(cudaEventRecord(meet->event, x->streams[first[i].queue]), gpu, 0, x->err);
         KVS_CUDA(cudaStreamWaitEvent(lead, meet->event, 0), gpu, 0, x->err);
     }
-    if (x->spins)
-        cycles = (uint64_t)((double)kvs_op_work_ps(&x->costs, first, 0) *
-                            x->devices[cuda_device_of(x, first)].cycles_per_ps);
-    if (layer != KVS_NO_LAYER)
-        KVS_CUDA(kvs_gpu_reduce(lead, &members, layer, cycles), gpu, 0, x->err);
-    else
-        KVS_CUDA(kvs_gpu_spin(lead, cycles), gpu, 0, x->err);
+    if (x->spins) {
+        double cycles_per_ps = x->devices[cuda_device_of(x, first)].cycles_per_ps;
+        cycles = (uint64_t)((double)kvs_op_work_ps(&x->costs, first, 0) * cycles_per_ps);
+        members.n_trips = x->costs.n_trips;
+        members.cycles_per_us = (float)(cycles_per_ps * 1e6);
+    }
+    KVS_CUDA(
+        kvs_gpu_reduce(lead, &members, layer != KVS_NO_LAYER ? (int64_t)layer : -1, cycles),
+        gpu, 0, x->err);
     KVS_CUDA(cudaEventRecord(meet->event, lead), gpu, 0, x->err);
     for (uint32_t i = 1; i < members.n; i++)
         KVS_CUDA(cudaStreamWaitEvent(x->streams[first[i].queue], meet->event, 0), gpu, 0,

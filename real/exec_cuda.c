@@ -3,6 +3,8 @@
 
 #include "real/cuda_internal.h"
 
+#define EXEC_PAUSE_OPS 32u /* of a few launches each */
+
 kvs_status cuda_event_on(struct cuda_exec *x, struct cuda_event *event, int gpu)
 {
     if (event->event && event->gpu == gpu)
@@ -57,15 +59,14 @@ static kvs_status exec_host_waits(struct cuda_exec *x, const struct cuda_now *no
 }
 
 static kvs_status exec_stream_waits(struct cuda_exec *x, const struct cuda_now *now,
-                                    uint32_t group_token, int gpu)
+                                    uint32_t group_token, int gpu, cudaStream_t stream)
 {
     const struct kvs_segment *segment = cuda_segment(x, now);
     const struct kvs_op *op = cuda_op_of(x, now);
     for (uint32_t k = op->first_dep; k < op->first_dep + op->n_dep; k++) {
         struct cuda_event *event = exec_awaited(x, now, &segment->deps.items[k], group_token);
         if (event)
-            KVS_CUDA(cudaStreamWaitEvent(x->streams[op->queue], event->event, 0), gpu, 0,
-                     x->err);
+            KVS_CUDA(cudaStreamWaitEvent(stream, event->event, 0), gpu, 0, x->err);
     }
     return KVS_OK;
 }
@@ -97,6 +98,23 @@ static kvs_status exec_mark_all(struct cuda_exec *x, const struct cuda_now *now)
     return KVS_OK;
 }
 
+/*
+ * A launch blocks once some thousand are waiting, and holds the driver while it does; the threads
+ * that play copy engines need the driver to get anything done. So the host does not run that far
+ * ahead of the devices.
+ */
+static kvs_status exec_pause(struct cuda_exec *x, const struct kvs_op *op, int gpu)
+{
+    struct cuda_event *pause = &x->pauses[x->n_launched / EXEC_PAUSE_OPS % 2];
+    if (++x->n_launched % EXEC_PAUSE_OPS != 0)
+        return KVS_OK;
+    if (pause->event)
+        KVS_CUDA(cudaEventSynchronize(pause->event), pause->gpu, 0, x->err);
+    KVS_TRY(cuda_event_on(x, pause, gpu));
+    KVS_CUDA(cudaEventRecord(pause->event, x->streams[op->queue]), gpu, 0, x->err);
+    return KVS_OK;
+}
+
 static kvs_status exec_device_op(struct cuda_exec *x, const struct cuda_now *now,
                                  uint32_t group_token)
 {
@@ -104,8 +122,17 @@ static kvs_status exec_device_op(struct cuda_exec *x, const struct cuda_now *now
     int gpu = x->devices[cuda_device_of(x, op)].gpu;
     double issue_s = x->is_recording ? cuda_now_s() : 0.0;
     KVS_TRY(cuda_use(x, gpu));
-    KVS_TRY(exec_stream_waits(x, now, group_token, gpu));
+    if (x->emulate && kvs_op_class_of(op) == KVS_CLASS_ENGINE_COPY) {
+        KVS_TRY(cuda_emulate_follow(x->emulate, op->queue, x->streams[op->queue], x->err));
+        KVS_TRY(exec_stream_waits(x, now, group_token, gpu,
+                                  cuda_emulate_stream(x->emulate, op->queue)));
+    }
+    KVS_TRY(exec_stream_waits(x, now, group_token, gpu, x->streams[op->queue]));
+    if (x->emulate)
+        cuda_emulate_note(x->emulate, op->queue);
     KVS_TRY(cuda_launch(x, now));
+    if (x->emulate)
+        KVS_TRY(exec_pause(x, op, gpu));
     KVS_TRY(exec_mark_all(x, now));
     if (op->flags & KVS_OP_BLOCKS) {
         double start_s = cuda_now_s();
@@ -204,6 +231,8 @@ static kvs_status exec_run_tokens(struct cuda_exec *x, struct kvs_timeline *time
     x->start_s = cuda_now_s();
     KVS_TRY(exec_tokens(x));
     KVS_TRY(exec_drain(x));
+    if (x->emulate)
+        KVS_TRY(cuda_emulate_check(x->emulate, x->err));
     x->run->total_ps = (kvs_time)((cuda_now_s() - x->start_s) * 1e12);
     KVS_TRY(cuda_digest(x, &x->run->digest));
     x->run->has_digest = true;
@@ -234,6 +263,10 @@ static void exec_cuda_close(void *session)
     if (!x)
         return;
     cuda_record_fini(x);
+    cuda_emulate_destroy(x->emulate);
+    for (unsigned i = 0; i < KVS_COUNT_OF(x->pauses); i++)
+        if (x->pauses[i].event)
+            cudaEventDestroy(x->pauses[i].event);
     for (size_t i = 0; x->events && i < cuda_n_events(x); i++)
         if (x->events[i].event)
             cudaEventDestroy(x->events[i].event);
@@ -248,14 +281,30 @@ static void exec_cuda_close(void *session)
     kvs_mem_free(x);
 }
 
+static kvs_status exec_open_emulate(struct cuda_exec *x)
+{
+    void *memory;
+    KVS_TRY(kvs_mem_alloc(x->plan->n_devices, sizeof(int), &memory, x->err));
+    int *gpus = memory;
+    for (uint16_t d = 0; d < x->plan->n_devices; d++)
+        gpus[d] = x->devices[d].gpu;
+    kvs_status status = cuda_emulate_create(x->plan, &x->costs, gpus, &x->emulate, x->err);
+    kvs_mem_free(gpus);
+    x->current_gpu = -1;
+    return status;
+}
+
 static kvs_status exec_open_parts(struct cuda_exec *x)
 {
     KVS_TRY(kvs_costs_create(x->c, &x->costs, x->err));
+    for (uint32_t d = 0; x->options.busy_factors && d < x->costs.n_devices; d++)
+        x->costs.devices[d].busy_factor = x->options.busy_factors[d];
     KVS_TRY(
         kvs_program_create(x->plan, x->options.seed, x->options.verifies, &x->program, x->err));
     KVS_TRY(cuda_open_devices(x));
     KVS_TRY(cuda_open_memory(x));
-    return cuda_bind_ops(x);
+    KVS_TRY(cuda_bind_ops(x));
+    return x->options.emulates_links ? exec_open_emulate(x) : KVS_OK;
 }
 
 static kvs_status exec_cuda_open(const struct kvs_plan *plan, const struct kvs_case *c,

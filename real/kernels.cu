@@ -16,10 +16,19 @@ static __device__ bool gpu_is_aligned(const struct kvs_gpu_cells *c)
            0;
 }
 
-static __device__ void gpu_wait(long long start, uint64_t cycles)
+static __device__ void gpu_wait_cycles(long long start, double cycles)
 {
-    while ((uint64_t)(clock64() - start) < cycles) {
+    while ((double)(clock64() - start) < cycles) {
     }
+}
+
+/* The link is looked at once, when the kernel begins: kernels are short against copies. */
+static __device__ void gpu_wait(long long start, struct kvs_gpu_time time)
+{
+    double cycles = (double)time.cycles;
+    if (time.pace && time.cycles > 0)
+        cycles *= 1.0 + ((const volatile struct kvs_gpu_pace *)time.pace)->slowdown;
+    gpu_wait_cycles(start, cycles);
 }
 
 /* Word w of a row: where its bytes begin, how many there are, and at which byte of the word. */
@@ -78,7 +87,7 @@ static __device__ uint64_t gpu_fold_aligned(const struct kvs_gpu_cells *c, uint6
 }
 
 static __global__ void gpu_fold(const struct kvs_gpu_cells_list list,
-                                struct kvs_gpu_state *state, uint64_t cycles)
+                                struct kvs_gpu_state *state, struct kvs_gpu_time time)
 {
     long long start = clock64();
     uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, sum = 0;
@@ -91,7 +100,7 @@ static __global__ void gpu_fold(const struct kvs_gpu_cells_list list,
     if (threadIdx.x % 32 == 0 && sum != 0)
         atomicAdd((unsigned long long *)&state->sum, (unsigned long long)sum);
     if (blockIdx.x == 0 && threadIdx.x == 0)
-        gpu_wait(start, cycles);
+        gpu_wait(start, time);
 }
 
 static __device__ void gpu_mix_now(struct kvs_gpu_state *state, uint64_t layer)
@@ -100,15 +109,17 @@ static __device__ void gpu_mix_now(struct kvs_gpu_state *state, uint64_t layer)
     state->sum = 0;
 }
 
-static __global__ void gpu_mix(struct kvs_gpu_state *state, uint64_t layer, uint64_t cycles)
+static __global__ void gpu_mix(struct kvs_gpu_state *state, uint64_t layer,
+                               struct kvs_gpu_time time)
 {
     long long start = clock64();
     gpu_mix_now(state, layer);
-    gpu_wait(start, cycles);
+    gpu_wait(start, time);
 }
 
 static __global__ void gpu_make(const struct kvs_gpu_cells_list list,
-                                struct kvs_gpu_state *state, int64_t layer, uint64_t cycles)
+                                struct kvs_gpu_state *state, int64_t layer,
+                                struct kvs_gpu_time time)
 {
     long long start = clock64();
     if (layer >= 0 && threadIdx.x == 0)
@@ -126,7 +137,7 @@ static __global__ void gpu_make(const struct kvs_gpu_cells_list list,
         }
     }
     if (threadIdx.x == 0)
-        gpu_wait(start, cycles);
+        gpu_wait(start, time);
 }
 
 static __global__ void gpu_hand_on(struct kvs_gpu_state *state, uint64_t *shared, int is_store)
@@ -139,18 +150,36 @@ static __global__ void gpu_hand_on(struct kvs_gpu_state *state, uint64_t *shared
     }
 }
 
-static __global__ void gpu_reduce(const struct kvs_gpu_members members, uint64_t layer,
+/* Delay of the slowest member's link now. */
+static __device__ double gpu_trip_cycles(const struct kvs_gpu_members *members)
+{
+    float longest = 0.0f;
+    for (uint32_t i = 0; i < members->n; i++) {
+        const volatile struct kvs_gpu_pace *pace = members->paces[i];
+        if (pace && pace->delay_us > longest)
+            longest = pace->delay_us;
+    }
+    return (double)longest * members->cycles_per_us;
+}
+
+static __global__ void gpu_reduce(const struct kvs_gpu_members members, int64_t layer,
                                   uint64_t cycles)
 {
     long long start = clock64();
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < members.n; i++)
+    double due = 0.0;
+    for (uint32_t i = 0; i < members.n && layer >= 0; i++)
         sum += members.states[i]->sum;
-    for (uint32_t i = 0; i < members.n; i++) {
+    for (uint32_t i = 0; i < members.n && layer >= 0; i++) {
         members.states[i]->sum = sum;
-        gpu_mix_now(members.states[i], layer);
+        gpu_mix_now(members.states[i], (uint64_t)layer);
     }
-    gpu_wait(start, cycles);
+    for (uint32_t trip = 0; trip < members.n_trips; trip++) {
+        due += (double)cycles / members.n_trips + gpu_trip_cycles(&members);
+        gpu_wait_cycles(start, due);
+    }
+    if (members.n_trips == 0)
+        gpu_wait_cycles(start, (double)cycles);
 }
 
 static __device__ void gpu_move(const struct kvs_gpu_move *m, uint64_t at, uint64_t step)
@@ -173,18 +202,33 @@ static __device__ void gpu_move(const struct kvs_gpu_move *m, uint64_t at, uint6
     }
 }
 
-static __global__ void gpu_copy(const struct kvs_gpu_move_list list)
+/* The rule of models/copy.h for a kernel's reads, by the link's state when it starts. */
+static __device__ double gpu_read_cycles(const struct kvs_gpu_read *read)
 {
+    float delay = ((const volatile struct kvs_gpu_pace *)read->pace)->delay_us;
+    double trip_us = (double)read->latency_us + delay;
+    double rate = read->outstanding_bytes / trip_us;
+    if (rate > read->path_bytes_per_us)
+        rate = read->path_bytes_per_us;
+    return (read->setup_us + trip_us + read->size_bytes / rate) * read->cycles_per_us;
+}
+
+static __global__ void gpu_copy(const struct kvs_gpu_move_list list,
+                                const struct kvs_gpu_read read)
+{
+    long long start = clock64();
     uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint32_t i = 0; i < list.n; i++)
         gpu_move(&list.items[i], at, step);
     __threadfence_system();
+    if (read.pace && at == 0)
+        gpu_wait_cycles(start, gpu_read_cycles(&read));
 }
 
-static __global__ void gpu_spin(uint64_t cycles)
+static __global__ void gpu_spin(struct kvs_gpu_time time)
 {
-    gpu_wait(clock64(), cycles);
+    gpu_wait(clock64(), time);
 }
 
 static __global__ void gpu_stream(const uint4 *weights, uint64_t n, uint32_t *sink)
@@ -203,6 +247,21 @@ static __global__ void gpu_nothing(void)
 {
 }
 
+cudaError_t kvs_gpu_load(void)
+{
+    const void *const kernels[] = {
+        (const void *)gpu_fold,    (const void *)gpu_mix,    (const void *)gpu_make,
+        (const void *)gpu_hand_on, (const void *)gpu_reduce, (const void *)gpu_copy,
+        (const void *)gpu_spin,    (const void *)gpu_stream, (const void *)gpu_nothing};
+    for (const void *kernel : kernels) {
+        cudaFuncAttributes attributes;
+        cudaError_t result = cudaFuncGetAttributes(&attributes, kernel);
+        if (result != cudaSuccess)
+            return result;
+    }
+    return cudaSuccess;
+}
+
 static unsigned gpu_fold_blocks(const struct kvs_gpu_cells_list *list)
 {
     uint64_t words = 0;
@@ -213,25 +272,26 @@ static unsigned gpu_fold_blocks(const struct kvs_gpu_cells_list *list)
 }
 
 cudaError_t kvs_gpu_fold(cudaStream_t stream, const struct kvs_gpu_cells_list *list,
-                         struct kvs_gpu_state *state, uint64_t cycles, unsigned n_blocks)
+                         struct kvs_gpu_state *state, struct kvs_gpu_time time,
+                         unsigned n_blocks)
 {
     if (n_blocks == 0)
         n_blocks = gpu_fold_blocks(list);
-    gpu_fold<<<n_blocks, GPU_THREADS, 0, stream>>>(*list, state, cycles);
+    gpu_fold<<<n_blocks, GPU_THREADS, 0, stream>>>(*list, state, time);
     return cudaGetLastError();
 }
 
 cudaError_t kvs_gpu_mix(cudaStream_t stream, struct kvs_gpu_state *state, uint64_t layer,
-                        uint64_t cycles)
+                        struct kvs_gpu_time time)
 {
-    gpu_mix<<<1, 1, 0, stream>>>(state, layer, cycles);
+    gpu_mix<<<1, 1, 0, stream>>>(state, layer, time);
     return cudaGetLastError();
 }
 
 cudaError_t kvs_gpu_make(cudaStream_t stream, const struct kvs_gpu_cells_list *list,
-                         struct kvs_gpu_state *state, int64_t layer, uint64_t cycles)
+                         struct kvs_gpu_state *state, int64_t layer, struct kvs_gpu_time time)
 {
-    gpu_make<<<1, GPU_THREADS, 0, stream>>>(*list, state, layer, cycles);
+    gpu_make<<<1, GPU_THREADS, 0, stream>>>(*list, state, layer, time);
     return cudaGetLastError();
 }
 
@@ -243,21 +303,22 @@ cudaError_t kvs_gpu_hand_on(cudaStream_t stream, struct kvs_gpu_state *state, ui
 }
 
 cudaError_t kvs_gpu_reduce(cudaStream_t stream, const struct kvs_gpu_members *members,
-                           uint64_t layer, uint64_t cycles)
+                           int64_t layer, uint64_t cycles)
 {
     gpu_reduce<<<1, 1, 0, stream>>>(*members, layer, cycles);
     return cudaGetLastError();
 }
 
-cudaError_t kvs_gpu_copy(cudaStream_t stream, const struct kvs_gpu_move_list *list)
+cudaError_t kvs_gpu_copy(cudaStream_t stream, const struct kvs_gpu_move_list *list,
+                         struct kvs_gpu_read read)
 {
-    gpu_copy<<<GPU_COPY_BLOCKS, GPU_THREADS, 0, stream>>>(*list);
+    gpu_copy<<<GPU_COPY_BLOCKS, GPU_THREADS, 0, stream>>>(*list, read);
     return cudaGetLastError();
 }
 
-cudaError_t kvs_gpu_spin(cudaStream_t stream, uint64_t cycles)
+cudaError_t kvs_gpu_spin(cudaStream_t stream, struct kvs_gpu_time time)
 {
-    gpu_spin<<<1, 32, 0, stream>>>(cycles);
+    gpu_spin<<<1, 32, 0, stream>>>(time);
     return cudaGetLastError();
 }
 

@@ -52,30 +52,64 @@ struct kvs_gpu_state {
     uint64_t state;
 };
 
-struct kvs_gpu_members {
-    struct kvs_gpu_state *states[KVS_GPU_MAX_MEMBERS];
-    uint32_t n;
+/*
+ * How busy the link of an emulated device is now; in mapped host memory, written by the thread that
+ * plays its copy engine (real/cuda_emulate.c).
+ */
+struct kvs_gpu_pace {
+    float slowdown; /* compute takes so much longer, a fraction; 0 while nothing is copied */
+    float delay_us; /* of a kernel's read behind the engine's bytes in flight */
 };
 
-/* Adds the list's part to state->sum, then goes on for `cycles` of the SM clock from its start.
+/* How long a kernel takes from its start, at least. */
+struct kvs_gpu_time {
+    uint64_t cycles;                 /* of the SM clock */
+    const struct kvs_gpu_pace *pace; /* NULL: nothing makes it slower */
+};
+
+/* A kernel's copy over an emulated link: its time is worked out when it starts. */
+struct kvs_gpu_read {
+    const struct kvs_gpu_pace *pace; /* NULL: a real link, which takes what it takes */
+    float setup_us, latency_us;
+    float outstanding_bytes, path_bytes_per_us;
+    float cycles_per_us;
+    double size_bytes;
+};
+
+struct kvs_gpu_members {
+    struct kvs_gpu_state *states[KVS_GPU_MAX_MEMBERS];
+    const struct kvs_gpu_pace *paces[KVS_GPU_MAX_MEMBERS]; /* NULL: real links */
+    uint32_t n;
+    uint32_t
+        n_trips; /* dependent reads of host memory, each behind the slowest member's bytes */
+    float cycles_per_us;
+};
+
+/* Loads every kernel on the current device: a first launch that has to load one waits for the
+ * device, and whoever feeds the device may be waiting for that launch. */
+cudaError_t kvs_gpu_load(void);
+/* Adds the list's part to state->sum, and takes its time.
  * n_blocks: thread blocks, 0: as many as help. */
 cudaError_t kvs_gpu_fold(cudaStream_t stream, const struct kvs_gpu_cells_list *list,
-                         struct kvs_gpu_state *state, uint64_t cycles, unsigned n_blocks);
+                         struct kvs_gpu_state *state, struct kvs_gpu_time time,
+                         unsigned n_blocks);
 /* The sum, complete, goes into the state. */
 cudaError_t kvs_gpu_mix(cudaStream_t stream, struct kvs_gpu_state *state, uint64_t layer,
-                        uint64_t cycles);
-/* New rows from the state, in `cycles`; layer >= 0: the sum is mixed in before. */
+                        struct kvs_gpu_time time);
+/* New rows from the state; layer >= 0: the sum is mixed in before. */
 cudaError_t kvs_gpu_make(cudaStream_t stream, const struct kvs_gpu_cells_list *list,
-                         struct kvs_gpu_state *state, int64_t layer, uint64_t cycles);
+                         struct kvs_gpu_state *state, int64_t layer, struct kvs_gpu_time time);
 /* The state goes to shared (mapped host memory), or comes from there. */
 cudaError_t kvs_gpu_hand_on(cudaStream_t stream, struct kvs_gpu_state *state, uint64_t *shared,
                             int is_store);
-/* All members of a collective on one GPU: every state takes the sum of all sums, after `cycles`. */
+/* All members of a collective on one GPU: every state takes the sum of all sums. layer < 0: there
+ * is none. */
 cudaError_t kvs_gpu_reduce(cudaStream_t stream, const struct kvs_gpu_members *members,
-                           uint64_t layer, uint64_t cycles);
-cudaError_t kvs_gpu_copy(cudaStream_t stream, const struct kvs_gpu_move_list *list);
-/* Occupies one block for so many cycles. */
-cudaError_t kvs_gpu_spin(cudaStream_t stream, uint64_t cycles);
+                           int64_t layer, uint64_t cycles);
+cudaError_t kvs_gpu_copy(cudaStream_t stream, const struct kvs_gpu_move_list *list,
+                         struct kvs_gpu_read read);
+/* Occupies one block for its time. */
+cudaError_t kvs_gpu_spin(cudaStream_t stream, struct kvs_gpu_time time);
 /* Reads size_bytes of weights at full rate; sink: 4 bytes that are never really written. */
 cudaError_t kvs_gpu_stream(cudaStream_t stream, const void *weights, uint64_t size_bytes,
                            uint32_t *sink);

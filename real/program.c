@@ -256,8 +256,9 @@ static kvs_status program_steps(struct program_work *w)
             KVS_TRY(program_compute(w, id));
         w->out->ops[id].first_step = first;
         w->out->ops[id].n_steps = (uint32_t)w->out->steps.n - first;
-        w->out->ops[id].n_begin =
-            program_n_begin(w->out->steps.items + first, w->out->ops[id].n_steps);
+        if (w->out->ops[id].n_steps > 0)
+            w->out->ops[id].n_begin =
+                program_n_begin(&w->out->steps.items[first], w->out->ops[id].n_steps);
         if (program_has_cells(s, op))
             w->program->final_device = w->program->plan->queues.items[op->queue].device;
     }

@@ -76,7 +76,7 @@ static inline const struct kvs_step *kvs_program_steps(const struct kvs_program 
                                                        uint32_t segment, kvs_op_id op)
 {
     const struct kvs_program_segment *s = &program->segments[segment];
-    return s->steps.items + s->ops[op].first_step;
+    return s->steps.n > 0 ? &s->steps.items[s->ops[op].first_step] : NULL;
 }
 
 #endif

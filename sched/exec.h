@@ -31,8 +31,9 @@ struct kvs_exec_options {
     double time_scale;          /* host: wall-clock seconds per modelled one; 0: chosen by it */
     uint64_t seed;              /* of the cache's content */
     bool verifies;              /* poison bytes once they are used: what is missing shows */
-    const double *busy_factors; /* host: [n_devices] of compute for being busy; NULL: 1 */
+    const double *busy_factors; /* [n_devices] of compute for being busy; NULL: 1 */
     kvs_exec_compute compute;   /* cuda */
+    bool emulates_links;        /* cuda: play the machine's copy engines and links */
     const uint16_t *map;        /* cuda: [n_devices] GPU of each device; NULL: one each */
     const volatile sig_atomic_t
         *stop; /* becomes true to end a run with KVS_ESTOPPED; or NULL */
