@@ -70,6 +70,12 @@ struct kvs_run {
     uint32_t n_links;
 };
 
+/*
+ * Totals of the links, from those of the devices and zeros: a link is as busy as the copies that
+ * cross it. What devices share counts each copy for as long as it would take there alone.
+ * Shape: run->links is [n_links] of the machine.
+ */
+void kvs_run_total_links(struct kvs_run *run, const struct kvs_machine *machine);
 void kvs_run_fini(struct kvs_run *run);
 
 #endif

@@ -76,28 +76,6 @@ static kvs_status sim_loop(struct sim *sim)
     return sim->status;
 }
 
-/* A link is as busy as the copies that cross it; a shared one at most all the time. */
-static void sim_total_links(struct sim *sim)
-{
-    const struct kvs_machine *m = sim->machine;
-    for (uint32_t d = 0; d < sim->n_devices; d++) {
-        const struct kvs_device_totals *totals = &sim->run->devices[d];
-        for (int32_t l = (int32_t)m->devices[d].link; l >= 0; l = m->links[l].parent) {
-            for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-                struct kvs_link_totals *link = &sim->run->links[l];
-                link->moved_bytes[dir] += (double)totals->moved_bytes[dir];
-                double rate = m->links[l].rate[dir].value;
-                bool is_own = (uint32_t)l == m->devices[d].link;
-                if (is_own)
-                    link->busy_ps[dir] += totals->moving_ps[dir];
-                else if (rate > 0.0)
-                    link->busy_ps[dir] +=
-                        kvs_ps_from_bytes((double)totals->moved_bytes[dir], rate);
-            }
-        }
-    }
-}
-
 struct exec_session {
     const struct kvs_plan *plan;
     const struct kvs_case *c;
@@ -128,7 +106,7 @@ static kvs_status exec_run_once(const struct exec_session *s, struct kvs_run *ru
     run->total_ps = end_ps + sim.skipped_ps;
     for (uint32_t d = 0; d < sim.n_devices; d++)
         run->busy_factors[d] = s->costs.devices[d].busy_factor;
-    sim_total_links(&sim);
+    kvs_run_total_links(run, sim.machine);
 out:
     sim_repeat_destroy(&sim);
     sim_unbind(&sim);
