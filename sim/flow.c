@@ -75,31 +75,40 @@ static uint32_t flow_path(const struct sim *sim, uint32_t d, kvs_dir dir, const 
     return n;
 }
 
+/* The lowest domain of the flows that cross each resource or its opposite; [n_resources]. */
+static void flow_find_owners(const struct sim *sim, uint32_t *owner)
+{
+    for (uint32_t r = 0; r < sim->n_resources; r++)
+        owner[r] = SIM_NONE;
+    for (uint32_t f = 0; f < sim->n_flows; f++) {
+        const struct sim_flow *flow = &sim->flows[f];
+        for (uint32_t k = 0; k < flow->share.n_path; k++) {
+            uint32_t r = flow->share.path[k], opposite = sim->opposite[r];
+            if (flow->domain < owner[r])
+                owner[r] = flow->domain;
+            if (opposite != SIM_NONE && flow->domain < owner[opposite])
+                owner[opposite] = flow->domain;
+        }
+    }
+}
+
 /* Flows that share a resource, or the two directions of one, belong to one domain. */
 static void flow_join_domains(struct sim *sim)
 {
-    uint32_t *owner = sim->scratch_index; /* [n_resources] domain that crossed it first */
+    uint32_t *owner = sim->scratch_index;
     bool has_changed = true;
     for (uint32_t f = 0; f < sim->n_flows; f++)
         sim->flows[f].domain = f;
     while (has_changed) {
         has_changed = false;
-        for (uint32_t r = 0; r < sim->n_resources; r++)
-            owner[r] = SIM_NONE;
+        flow_find_owners(sim, owner);
         for (uint32_t f = 0; f < sim->n_flows; f++) {
             struct sim_flow *flow = &sim->flows[f];
             for (uint32_t k = 0; k < flow->share.n_path; k++) {
-                uint32_t ids[2] = {flow->share.path[k], sim->opposite[flow->share.path[k]]};
-                for (unsigned i = 0; i < 2; i++) {
-                    if (ids[i] == SIM_NONE)
-                        continue;
-                    uint32_t other = owner[ids[i]];
-                    if (other != SIM_NONE && other < flow->domain) {
-                        flow->domain = other;
-                        has_changed = true;
-                    }
-                    owner[ids[i]] = flow->domain;
-                }
+                if (owner[flow->share.path[k]] >= flow->domain)
+                    continue;
+                flow->domain = owner[flow->share.path[k]];
+                has_changed = true;
             }
         }
     }

@@ -188,13 +188,35 @@ static void test_domains(void **state)
     toy_fini(&toy);
 }
 
+/*
+ * The second of three devices on a switch is slower in one direction while the other one is busy,
+ * which ties the switch's two directions together for it. The others' copies to the host still
+ * share the switch: 0.5 each, and the second is alone for its last 1,000 B.
+ */
+static void test_domains_joined_late(void **state)
+{
+    (void)state;
+    behind_switch(3, 1e9);
+    toy.links[toy.devices[1].link].opposite[KVS_H2D] = toy_figure(5e8);
+    kvs_op_id a = copy_on(0, 1000, KVS_OP_D2H), b = copy_on(2, 2000, KVS_OP_D2H);
+    toy_run(&toy);
+    EXPECT_NEAR(a, 2.0);
+    EXPECT_NEAR(b, 3.0);
+    toy_fini(&toy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaving),     cmocka_unit_test(test_entering),
-        cmocka_unit_test(test_own_limits),  cmocka_unit_test(test_overhead_moves_nothing),
-        cmocka_unit_test(test_modes),       cmocka_unit_test(test_opposite),
-        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_domains),
+        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_entering),
+        cmocka_unit_test(test_own_limits),
+        cmocka_unit_test(test_overhead_moves_nothing),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_opposite),
+        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_domains),
+        cmocka_unit_test(test_domains_joined_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
