@@ -9,11 +9,12 @@
 #include "base/units.h"
 
 const struct kvs_policy *const kvs_policies[] = {&kvs_policy_resident, &kvs_policy_ordered,
-                                                 &kvs_policy_pipelined};
+                                                 &kvs_policy_pipelined, &kvs_policy_continuous};
 const size_t kvs_n_policies = KVS_COUNT_OF(kvs_policies);
 
 const struct kvs_arm_option kvs_arm_options[] = {
-    {"nN", "look-ahead N, 1 to 14 deliveries beyond the layer being computed (1)"},
+    {"nN", "look-ahead N, 1 to 14 deliveries beyond the layer being computed (1); also of "
+           "continuous"},
     {"per-slot", "a transfer stream per ring slot instead of one for all"},
     {"yield", "a tiny kernel on the transfer stream between deliveries"},
     {"yield-kv", "the same, also between K and V of a delivery"},
@@ -26,7 +27,7 @@ enum { ARM_LOOKAHEAD = 1, ARM_STREAMS = 2, ARM_YIELD = 4, ARM_LATE = 8 };
 
 static bool arm_has_ring(const struct kvs_policy *policy)
 {
-    return policy == &kvs_policy_pipelined;
+    return policy == &kvs_policy_pipelined || policy == &kvs_policy_continuous;
 }
 
 static kvs_status arm_unknown(const char *what, const char *word, const char *const *known,
@@ -91,6 +92,9 @@ static kvs_status arm_option(const char *word, struct kvs_arm *arm, unsigned *io
             known[i] = kvs_arm_options[i].name;
         return arm_unknown("option", word, known, kvs_n_arm_options, err);
     }
+    if (bit != ARM_LOOKAHEAD && arm->policy != &kvs_policy_pipelined)
+        return kvs_error_set(err, KVS_EINVAL, "%s takes no option but nN, got \"%.20s\"",
+                             arm->policy->name, word);
     if (*io_seen & bit)
         return kvs_error_set(err, KVS_EINVAL, "option \"%.20s\" repeats or contradicts another",
                              word);
@@ -152,4 +156,5 @@ void kvs_arm_apply(const struct kvs_arm *arm, struct kvs_transport *transport)
     transport->streams = arm->streams;
     transport->yield = arm->yield;
     transport->late = arm->late;
+    transport->keeps_tail = arm->policy == &kvs_policy_continuous;
 }

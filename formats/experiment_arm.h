@@ -4,6 +4,7 @@
  *     ordered                      a policy alone
  *     pipelined                    look-ahead 1, one transfer stream, late bytes copied
  *     pipelined+n4+yield           options joined by '+', in any order
+ *     continuous+n2                look-ahead is its one option
  *
  * Options of `pipelined`: nN look-ahead N; per-slot, a transfer stream per ring slot; yield and
  * yield-kv, a tiny kernel between deliveries, or also between K and V; late-kernel, late bytes
@@ -29,7 +30,7 @@ struct kvs_arm {
 extern const struct kvs_policy *const kvs_policies[];
 extern const size_t kvs_n_policies;
 
-/* Options of pipelined: the word and what it does. */
+/* Options of pipelined, and nN of continuous too: the word and what it does. */
 struct kvs_arm_option {
     const char *name;
     const char *summary;

@@ -13,6 +13,7 @@ struct bound_sum {
     const struct kvs_graph *graph;
     double *link_s;                 /* [n_links]: host to device, summed over the tokens */
     double *compute_s;              /* [n_devices] */
+    double *apart_s;                /* [n_devices]: since the devices last met */
     struct kvs_compute_cost *costs; /* [n_devices] */
     double n_tokens;                /* that the step at hand stands for */
     double memory_s;                /* host memory, all DMA */
@@ -46,14 +47,22 @@ static void bound_add_side(struct bound_sum *b, uint32_t d, double rows, uint64_
         b->memory_s += bytes / m->host.memory_rate.value;
 }
 
+/* Rows of a layer that have to cross, of each stream. */
+static uint64_t bound_rows(const struct kvs_case *c, const struct kvs_llm_layer *layer,
+                           uint32_t step)
+{
+    bool has_tail = c->transport.keeps_tail && layer->kind == KVS_LAYER_FULL;
+    return has_tail ? kvs_case_tail_first(c, step)
+                    : kvs_case_window(c, layer, step).window_rows;
+}
+
 /* Seconds that a stage's windows take on every link, given what rows of their width reach. */
 static void bound_add_window(struct bound_sum *b, uint32_t s, uint32_t d, uint32_t step)
 {
     const struct kvs_stage *stage = &b->graph->stages.items[s];
     const struct kvs_stage_part *part = &stage->parts[d];
     const struct kvs_llm_layer *layer = &b->c->llm->layers[stage->layer];
-    double rows =
-        (double)kvs_case_window(b->c, layer, step).window_rows * kvs_case_n_streams(b->c);
+    double rows = (double)bound_rows(b->c, layer, step) * kvs_case_n_streams(b->c);
     bound_add_side(b, d, rows, part->k_bytes, stage->k_row_bytes);
     bound_add_side(b, d, rows, part->v_bytes, stage->v_row_bytes);
 }
@@ -71,20 +80,33 @@ static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *p
            piece->n_kernels * c->machine->devices[d].kernel_gap.value;
 }
 
+/* The devices wait for the one that has come least far. */
+static void bound_meet(struct bound_sum *b)
+{
+    double longest = 0.0;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++) {
+        longest = b->apart_s[d] > longest ? b->apart_s[d] : longest;
+        b->apart_s[d] = 0.0;
+    }
+    b->chain_s += b->n_tokens * longest;
+}
+
 static void bound_add_piece(struct bound_sum *b, const struct kvs_piece *piece, uint32_t step)
 {
     double reduce = piece->has_reduce && b->graph->n_devices > 1
                         ? b->c->machine->collective.latency.value
                         : 0.0;
-    double longest = 0.0;
+    bool has_all = piece->device < 0;
     for (uint32_t d = 0; d < b->graph->n_devices; d++) {
-        if (piece->device >= 0 && (uint32_t)piece->device != d)
+        if (!has_all && (uint32_t)piece->device != d)
             continue;
         double seconds = bound_piece_s(b, piece, d, step);
         b->compute_s[d] += b->n_tokens * (seconds + reduce);
-        longest = seconds > longest ? seconds : longest;
+        b->apart_s[d] += seconds;
     }
-    b->chain_s += b->n_tokens * (longest + reduce);
+    if (!has_all || piece->has_reduce || piece->is_last_of_token)
+        bound_meet(b);
+    b->chain_s += b->n_tokens * reduce;
 }
 
 static void bound_add_step(struct bound_sum *b, uint32_t step)
@@ -157,7 +179,8 @@ kvs_status kvs_bound_of(const struct kvs_case *c, struct kvs_bound *out, struct 
     KVS_TRY(kvs_case_check(c, err));
     KVS_TRY(kvs_graph_create(c, &graph, err));
     size_t n_links = c->machine->n_links;
-    kvs_status status = kvs_mem_alloc(n_links + graph->n_devices, sizeof(double), &sums, err);
+    kvs_status status =
+        kvs_mem_alloc(n_links + 2 * (size_t)graph->n_devices, sizeof(double), &sums, err);
     if (status == KVS_OK)
         status = kvs_mem_alloc(graph->n_devices, sizeof(struct kvs_compute_cost), &costs, err);
     if (status == KVS_OK) {
@@ -165,6 +188,7 @@ kvs_status kvs_bound_of(const struct kvs_case *c, struct kvs_bound *out, struct 
                               .graph = graph,
                               .link_s = sums,
                               .compute_s = (double *)sums + n_links,
+                              .apart_s = (double *)sums + n_links + graph->n_devices,
                               .costs = costs};
         bound_all_steps(&b, out);
     }

@@ -4,52 +4,67 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
-                               uint64_t size_bytes, bool is_valid, uint16_t *out,
-                               const char *fmt, ...) KVS_PRINTF(7, 8);
-
-static kvs_status build_buffer(struct kvs_build *b, kvs_place place, uint16_t device,
-                               uint64_t size_bytes, bool is_valid, uint16_t *out,
-                               const char *fmt, ...)
+kvs_status kvs_build_add_buffer(struct kvs_build *b, const struct kvs_build_buffer *buffer,
+                                uint16_t *out, const char *fmt, ...)
 {
-    struct kvs_buffer buffer = {.size_bytes = size_bytes,
-                                .valid_bytes = is_valid ? size_bytes : 0,
-                                .place = (uint16_t)place,
-                                .device = device,
-                                .layer = KVS_NO_LAYER};
+    struct kvs_buffer added = {.size_bytes = buffer->size_bytes,
+                               .valid_bytes = buffer->is_valid ? buffer->size_bytes : 0,
+                               .place = (uint16_t)buffer->place,
+                               .device = buffer->device,
+                               .layer = KVS_NO_LAYER};
     va_list args;
     va_start(args, fmt);
-    vsnprintf(buffer.name, sizeof buffer.name, fmt, args);
+    vsnprintf(added.name, sizeof added.name, fmt, args);
     va_end(args);
     uint32_t id;
-    KVS_TRY(kvs_plan_add_buffer(b->plan, &buffer, &id, b->err));
+    KVS_TRY(kvs_plan_add_buffer(b->plan, &added, &id, b->err));
     *out = (uint16_t)id;
     return KVS_OK;
 }
 
-static kvs_status build_queue(struct kvs_build *b, uint32_t device, const char *role,
-                              uint16_t *out)
+kvs_status kvs_build_add_queue(struct kvs_build *b, uint32_t device, const char *role,
+                               uint16_t *out)
 {
     char name[24];
     snprintf(name, sizeof name, "d%u.%s", device, role);
     return kvs_plan_add_queue(b->plan, (uint16_t)device, name, out, b->err);
 }
 
+/* A buffer of a device that holds nothing yet. */
+static kvs_status build_device_buffer(struct kvs_build *b, uint32_t d, const char *role,
+                                      uint64_t size_bytes, uint16_t *out)
+{
+    struct kvs_build_buffer buffer = {
+        .place = KVS_PLACE_DEVICE, .device = (uint16_t)d, .size_bytes = size_bytes};
+    return kvs_build_add_buffer(b, &buffer, out, "d%u.%s", d, role);
+}
+
+static kvs_status build_host_buffer(struct kvs_build *b, const char *name, uint64_t size_bytes,
+                                    bool is_valid, uint16_t *out)
+{
+    struct kvs_build_buffer buffer = {.place = KVS_PLACE_HOST_PINNED,
+                                      .device = KVS_HOST_DEVICE,
+                                      .size_bytes = size_bytes,
+                                      .is_valid = is_valid};
+    return kvs_build_add_buffer(b, &buffer, out, "%s", name);
+}
+
+static void build_forget(struct kvs_build_device *device)
+{
+    device->last_compute = device->last_attention = device->last_store = KVS_NO_OP;
+}
+
 static kvs_status build_device(struct kvs_build *b, uint32_t d)
 {
     struct kvs_build_device *device = &b->devices[d];
-    uint16_t id = (uint16_t)d;
-    KVS_TRY(build_queue(b, d, "compute", &device->q_compute));
-    KVS_TRY(build_queue(b, d, "blocking", &device->q_blocking));
-    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, device->new_bytes, false, &device->buf_new,
-                         "d%u.new", d));
-    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, kvs_build_rotation_bytes(b), false,
-                         &device->buf_rotation, "d%u.rotation", d));
-    KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, id, kvs_build_hidden_bytes(b), false,
-                         &device->buf_hidden, "d%u.hidden", d));
-    device->last_compute = KVS_NO_OP;
-    return build_buffer(b, KVS_PLACE_DEVICE, id, 4, false, &device->buf_logits, "d%u.logits",
-                        d);
+    uint64_t rotation = kvs_build_rotation_bytes(b), hidden = kvs_build_hidden_bytes(b);
+    build_forget(device);
+    KVS_TRY(kvs_build_add_queue(b, d, "compute", &device->q_compute));
+    KVS_TRY(kvs_build_add_queue(b, d, "blocking", &device->q_blocking));
+    KVS_TRY(build_device_buffer(b, d, "new", device->new_bytes, &device->buf_new));
+    KVS_TRY(build_device_buffer(b, d, "rotation", rotation, &device->buf_rotation));
+    KVS_TRY(build_device_buffer(b, d, "hidden", hidden, &device->buf_hidden));
+    return build_device_buffer(b, d, "logits", 4, &device->buf_logits);
 }
 
 /* One side of a layer's cache on the host: for each stream its cells, the first of them filled.
@@ -57,13 +72,14 @@ static kvs_status build_device(struct kvs_build *b, uint32_t d)
 static kvs_status build_cache(struct kvs_build *b, uint32_t layer, char side,
                               uint64_t row_bytes, uint16_t *out)
 {
-    kvs_place place =
-        b->c->workload.is_pinned ? KVS_PLACE_HOST_PINNED : KVS_PLACE_HOST_PAGEABLE;
     uint64_t cells = kvs_case_layer_cells(b->c, &b->c->llm->layers[layer]);
     uint64_t used = kvs_case_used_rows(b->c, 0);
-    KVS_TRY(build_buffer(b, place, KVS_HOST_DEVICE,
-                         kvs_case_n_streams(b->c) * cells * row_bytes, true, out, "cache.%c.%u",
-                         side, layer));
+    struct kvs_build_buffer cache = {
+        .place = b->c->workload.is_pinned ? KVS_PLACE_HOST_PINNED : KVS_PLACE_HOST_PAGEABLE,
+        .device = KVS_HOST_DEVICE,
+        .size_bytes = kvs_case_n_streams(b->c) * cells * row_bytes,
+        .is_valid = true};
+    KVS_TRY(kvs_build_add_buffer(b, &cache, out, "cache.%c.%u", side, layer));
     struct kvs_buffer *buffer = &b->plan->buffers.items[*out];
     buffer->layer = (uint16_t)layer;
     buffer->run_bytes = cells * row_bytes;
@@ -73,23 +89,22 @@ static kvs_status build_cache(struct kvs_build *b, uint32_t layer, char side,
 
 static kvs_status build_caches(struct kvs_build *b)
 {
-    for (size_t s = 0; s < b->graph->stages.n; s++) {
-        const struct kvs_stage *stage = &b->graph->stages.items[s];
-        if (stage->cache_stage != s) { /* an earlier layer's cells */
-            b->cache_k[s] = b->cache_k[stage->cache_stage];
-            b->cache_v[s] = b->cache_v[stage->cache_stage];
+    for (uint32_t s = 0; s < b->graph->stages.n + b->graph->residents.n; s++) {
+        const struct kvs_stage *stage = kvs_build_cached(b, s);
+        uint32_t owner = kvs_build_owner(b, s);
+        if (owner != s) { /* an earlier layer's cells */
+            b->cache_k[s] = b->cache_k[owner];
+            b->cache_v[s] = b->cache_v[owner];
             continue;
         }
         KVS_TRY(build_cache(b, stage->layer, 'k', stage->k_row_bytes, &b->cache_k[s]));
         KVS_TRY(build_cache(b, stage->layer, 'v', stage->v_row_bytes, &b->cache_v[s]));
     }
     uint64_t hidden = kvs_build_hidden_bytes(b);
-    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE,
-                         hidden + kvs_build_rotation_bytes(b), true, &b->buf_inputs, "inputs"));
-    KVS_TRY(build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, hidden + 1, false,
-                         &b->buf_hop, "hop"));
-    return build_buffer(b, KVS_PLACE_HOST_PINNED, KVS_HOST_DEVICE, b->staging_bytes, false,
-                        &b->buf_staging, "staging");
+    KVS_TRY(build_host_buffer(b, "inputs", hidden + kvs_build_rotation_bytes(b), true,
+                              &b->buf_inputs));
+    KVS_TRY(build_host_buffer(b, "hop", hidden + 1, false, &b->buf_hop));
+    return build_host_buffer(b, "staging", b->staging_bytes, false, &b->buf_staging);
 }
 
 kvs_status kvs_build_create(const struct kvs_case *c, const char *policy,
@@ -107,13 +122,15 @@ kvs_status kvs_build_create(const struct kvs_case *c, const char *policy,
     KVS_TRY_GOTO(kvs_plan_create(policy, (uint16_t)n_devices, &b->plan, err), fail);
     KVS_TRY_GOTO(kvs_mem_alloc(n_devices, sizeof *b->devices, &memory, err), fail);
     b->devices = memory;
-    KVS_TRY_GOTO(kvs_mem_alloc(2 * b->graph->stages.n, sizeof *b->cache_k, &memory, err), fail);
+    size_t n_cached = b->graph->stages.n + b->graph->residents.n;
+    KVS_TRY_GOTO(kvs_mem_alloc(2 * n_cached, sizeof *b->cache_k, &memory, err), fail);
     b->cache_k = memory;
-    b->cache_v = b->cache_k + b->graph->stages.n;
+    b->cache_v = b->cache_k + n_cached;
     KVS_TRY_GOTO(kvs_build_place_rows(b), fail);
     for (uint32_t d = 0; d < n_devices; d++)
         KVS_TRY_GOTO(build_device(b, d), fail);
     KVS_TRY_GOTO(build_caches(b), fail);
+    KVS_TRY_GOTO(kvs_build_homes(b), fail);
     *out = b;
     return KVS_OK;
 fail:
@@ -129,7 +146,10 @@ void kvs_build_destroy(struct kvs_build *b)
     kvs_plan_destroy(b->plan);
     kvs_mem_free(b->devices);
     kvs_mem_free(b->cache_k);
+    kvs_mem_free(b->homes);
+    kvs_mem_free(b->tail.buffers);
     kvs_mem_free(b->rows);
+    KVS_ARRAY_FREE(&b->later);
     kvs_mem_free(b);
 }
 
@@ -152,8 +172,9 @@ kvs_status kvs_build_slots(struct kvs_build *b, uint32_t device, uint32_t n_slot
                 buffer->size_bytes = slot_bytes;
             continue;
         }
-        KVS_TRY(build_buffer(b, KVS_PLACE_DEVICE, (uint16_t)device, slot_bytes, false,
-                             &d->buf_slots[i], "d%u.slot%u", device, i));
+        struct kvs_build_buffer slot = {
+            .place = KVS_PLACE_DEVICE, .device = (uint16_t)device, .size_bytes = slot_bytes};
+        KVS_TRY(kvs_build_add_buffer(b, &slot, &d->buf_slots[i], "d%u.slot%u", device, i));
         d->n_slots = i + 1;
     }
     return KVS_OK;
@@ -165,19 +186,64 @@ kvs_status kvs_build_begin_segment(struct kvs_build *b, uint32_t step, uint32_t 
     b->step = step;
     b->n_groups = 0;
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        b->devices[d].last_compute = KVS_NO_OP;
+        build_forget(&b->devices[d]);
     return kvs_plan_add_segment(b->plan, n_tokens, has_barrier, b->err);
 }
 
-bool kvs_build_stores(const struct kvs_build *b, uint32_t stage, uint32_t device)
+const struct kvs_stage *kvs_build_cached(const struct kvs_build *b, uint32_t s)
 {
-    return b->graph->stages.items[stage].cache_stage == stage &&
-           kvs_build_holds(b, stage, device);
+    size_t n = b->graph->stages.n;
+    return s < n ? &b->graph->stages.items[s] : &b->graph->residents.items[s - n];
+}
+
+uint32_t kvs_build_owner(const struct kvs_build *b, uint32_t s)
+{
+    uint32_t n = (uint32_t)b->graph->stages.n;
+    return kvs_build_cached(b, s)->cache_stage + (s < n ? 0 : n);
 }
 
 bool kvs_build_holds(const struct kvs_build *b, uint32_t stage, uint32_t device)
 {
-    return b->graph->stages.items[stage].parts[device].n_heads > 0;
+    return kvs_build_cached(b, stage)->parts[device].n_heads > 0;
+}
+
+bool kvs_build_stores(const struct kvs_build *b, uint32_t stage, uint32_t device)
+{
+    return kvs_build_owner(b, stage) == stage && kvs_build_holds(b, stage, device);
+}
+
+void kvs_build_copy_after(struct kvs_build_copy *copy, kvs_op_id op, uint16_t distance,
+                          kvs_dep_kind kind)
+{
+    if (op == KVS_NO_OP)
+        return;
+    KVS_ASSERT(copy->n_deps < KVS_BUILD_MAX_DEPS);
+    copy->deps[copy->n_deps++] =
+        (struct kvs_dep){.op = op, .distance = distance, .kind = (uint16_t)kind};
+}
+
+kvs_status kvs_build_add_later(struct kvs_build *b, const kvs_op_id *op, kvs_dep_kind kind)
+{
+    const struct kvs_segment *segment = &b->plan->segments.items[b->plan->segments.n - 1];
+    struct kvs_build_later later = {.dep = (uint32_t)segment->deps.n, .op = op};
+    KVS_TRY(kvs_plan_add_dep(b->plan, 0, 1, kind, b->err));
+    return KVS_ARRAY_PUSH(&b->later, later, b->err);
+}
+
+void kvs_build_settle(struct kvs_build *b)
+{
+    struct kvs_dep *deps = b->plan->segments.items[b->plan->segments.n - 1].deps.items;
+    for (size_t i = 0; i < b->later.n; i++)
+        deps[b->later.items[i].dep].op = *b->later.items[i].op;
+    b->later.n = 0;
+}
+
+struct kvs_range kvs_build_run(uint16_t buffer, uint64_t offset, uint64_t size_bytes)
+{
+    uint32_t width = (uint32_t)size_bytes;
+    KVS_ASSERT(width == size_bytes);
+    return (struct kvs_range){
+        .buffer = buffer, .offset = offset, .width = width, .pitch = width, .rows = 1};
 }
 
 uint64_t kvs_build_hidden_bytes(const struct kvs_build *b)

@@ -33,6 +33,12 @@ uint32_t kvs_case_stream_rows(const struct kvs_case *c)
     return c->workload.n_rows * (c->workload.is_unified ? c->workload.n_parallel : 1);
 }
 
+uint32_t kvs_case_advance_rows(const struct kvs_case *c)
+{
+    const struct kvs_workload *w = &c->workload;
+    return w->is_frozen ? 0 : w->is_unified ? w->n_parallel : 1;
+}
+
 uint64_t kvs_case_batch_rows(const struct kvs_case *c)
 {
     return (uint64_t)c->workload.n_rows * c->workload.n_parallel;
@@ -116,6 +122,26 @@ uint32_t kvs_case_steps_with_same_window(const struct kvs_case *c, uint32_t step
     while (n < limit && case_same_window(c, step, step + n))
         n++;
     return n;
+}
+
+/* Rows before a block that stay in the tail with it. */
+static uint64_t case_tail_margin(const struct kvs_case *c)
+{
+    return 2 * (uint64_t)kvs_case_advance_rows(c) + kvs_case_stream_rows(c) - 1;
+}
+
+uint64_t kvs_case_tail_first(const struct kvs_case *c, uint32_t step)
+{
+    uint64_t last = kvs_case_used_rows(c, step) + kvs_case_stream_rows(c) - 1;
+    uint64_t block = last / c->workload.pad_rows * c->workload.pad_rows;
+    uint64_t margin = case_tail_margin(c);
+    return block > margin ? block - margin : 0;
+}
+
+uint64_t kvs_case_tail_ring_rows(const struct kvs_case *c)
+{
+    uint32_t pad_rows = c->workload.pad_rows;
+    return kvs_kv_pad(pad_rows + case_tail_margin(c) + kvs_case_advance_rows(c), pad_rows);
 }
 
 double kvs_case_share(const struct kvs_case *c, uint32_t device)

@@ -54,6 +54,8 @@ struct kvs_transport {
     kvs_streams streams;
     kvs_yield yield;
     kvs_late late;
+    bool
+        keeps_tail; /* the last rows of staged layers stay on the devices: kvs_case_tail_first */
 };
 
 struct kvs_case {
@@ -83,6 +85,8 @@ struct kvs_window {
 uint32_t kvs_case_n_streams(const struct kvs_case *c);
 /* Rows that one step adds to a stream: those of all its sequences. */
 uint32_t kvs_case_stream_rows(const struct kvs_case *c);
+/* Rows by which a stream's filled cells grow from step to step: 0 with frozen positions. */
+uint32_t kvs_case_advance_rows(const struct kvs_case *c);
 /* Rows that one step computes: all sequences. */
 uint64_t kvs_case_batch_rows(const struct kvs_case *c);
 /* Cells per stream of the cache, and of one layer (sliding-window layers keep fewer). */
@@ -95,6 +99,23 @@ struct kvs_window kvs_case_window(const struct kvs_case *c, const struct kvs_llm
                                   uint32_t step);
 /* Steps from `step` on that share its window (at least 1, at most n_gen - step). */
 uint32_t kvs_case_steps_with_same_window(const struct kvs_case *c, uint32_t step);
+
+/*
+ * Where a transport keeps the last rows of its streams on the devices, a token's deliveries bring
+ * rows [0, first) of a full-attention layer, which do not change while the window is the same.
+ *
+ * A delivery leaves at most one token ahead. Then the rows of the token before are being made,
+ * and those of the one before that may be on their way to the cache; rows of a batch that the
+ * next token writes again are never among them. So with a rows a token and n in its batch,
+ *
+ *     first = k x pad_rows - (2 a + n - 1), or 0      where row used + n - 1 is in block k
+ *
+ * and the tail holds at most pad_rows + 2 a + n - 1 rows.
+ */
+uint64_t kvs_case_tail_first(const struct kvs_case *c, uint32_t step);
+/* Rows per stream of a ring for the tail, whole blocks: row r lies at r mod so many, and a row is
+ * not overwritten before first has passed it for a whole block. */
+uint64_t kvs_case_tail_ring_rows(const struct kvs_case *c);
 
 /* Share of device d in the whole: weights and, on average, heads. Sums to 1 over the devices.
  */

@@ -93,35 +93,42 @@ static const struct kvs_llm_layer *graph_owner(const struct graph_builder *b, ui
     return layer->kv_source >= 0 ? &b->c->llm->layers[layer->kv_source] : layer;
 }
 
-/* The stage of the layer that owns them; `own` when the layer owns its cells itself. */
-static uint32_t graph_cache_stage(const struct graph_builder *b, uint32_t index, uint32_t own)
+/* The entry of the layer that owns them; `own` when the layer owns its cells itself. */
+static uint32_t graph_cache_stage(const struct graph_builder *b, const kvs_stage_list *list,
+                                  uint32_t index, uint32_t own)
 {
     int32_t source = b->c->llm->layers[index].kv_source;
-    for (uint32_t s = 0; source >= 0 && s < b->graph->stages.n; s++)
-        if (b->graph->stages.items[s].layer == (uint32_t)source)
+    for (uint32_t s = 0; source >= 0 && s < list->n; s++)
+        if (list->items[s].layer == (uint32_t)source)
             return s;
     return own;
 }
 
-static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32_t device)
+/* Appends a layer to the stages or to the residents. */
+static kvs_status graph_push(struct graph_builder *b, kvs_stage_list *list, uint32_t index)
 {
     const struct kvs_llm_layer *layer = graph_owner(b, index);
     struct kvs_stage stage = {
         .layer = index,
-        .cache_stage = graph_cache_stage(b, index, (uint32_t)b->graph->stages.n),
+        .cache_stage = graph_cache_stage(b, list, index, (uint32_t)list->n),
         .k_row_bytes = kvs_kv_k_row_bytes(layer, b->c->workload.type_k),
         .v_row_bytes = kvs_kv_v_row_bytes(layer, b->c->workload.type_v),
     };
     void *parts;
     KVS_TRY(kvs_mem_alloc(b->graph->n_devices, sizeof *stage.parts, &parts, b->err));
     stage.parts = parts;
-    kvs_status status = KVS_ARRAY_PUSH(&b->graph->stages, stage, b->err);
+    kvs_status status = KVS_ARRAY_PUSH(list, stage, b->err);
     if (status != KVS_OK) {
         kvs_mem_free(parts);
         return status;
     }
-    KVS_TRY(graph_stage_parts(b, layer, index, stage.parts));
-    uint32_t s = (uint32_t)b->graph->stages.n - 1;
+    return graph_stage_parts(b, layer, index, stage.parts);
+}
+
+static kvs_status graph_add_stage(struct graph_builder *b, uint32_t index, int32_t device)
+{
+    uint32_t s = (uint32_t)b->graph->stages.n;
+    KVS_TRY(graph_push(b, &b->graph->stages, index));
     if (b->graph->pieces.n == 0) {
         struct kvs_piece *empty;
         KVS_TRY(graph_piece(b, index, device, true, &empty));
@@ -142,6 +149,9 @@ static kvs_status graph_add_resident(struct graph_builder *b, uint32_t index, in
                    kvs_kv_v_row_bytes(layer, b->c->workload.type_v);
     struct kvs_piece *piece;
     KVS_TRY(graph_piece(b, index, device, false, &piece));
+    if (piece->n_residents++ == 0)
+        piece->first_resident = (uint32_t)b->graph->residents.n;
+    KVS_TRY(graph_push(b, &b->graph->residents, index));
     if (layer->kind == KVS_LAYER_SWA)
         piece->resident_swa_bytes += row * kvs_case_window(b->c, layer, 0).window_rows;
     else
@@ -157,7 +167,8 @@ static kvs_status graph_add_layer(struct graph_builder *b, uint32_t index)
     if (kvs_llm_layer_has_cache(layer)) {
         KVS_TRY(graph_add_work(b, index, device, layer->pre_params, layer->pre_kernels, false));
         bool reads_resident =
-            layer->kv_source >= 0 && graph_cache_stage(b, index, KVS_NO_STAGE) == KVS_NO_STAGE;
+            layer->kv_source >= 0 &&
+            graph_cache_stage(b, &b->graph->stages, index, KVS_NO_STAGE) == KVS_NO_STAGE;
         if (b->n_resident_left > 0 || reads_resident) {
             b->n_resident_left -= b->n_resident_left > 0;
             KVS_TRY(graph_add_resident(b, index, device));
@@ -213,13 +224,19 @@ uint64_t kvs_piece_resident_bytes(const struct kvs_case *c, const struct kvs_pie
            (piece->resident_bytes_per_row * rows + piece->resident_swa_bytes);
 }
 
+static void graph_free_list(kvs_stage_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        kvs_mem_free(list->items[i].parts);
+    KVS_ARRAY_FREE(list);
+}
+
 void kvs_graph_destroy(struct kvs_graph *graph)
 {
     if (!graph)
         return;
-    for (size_t i = 0; i < graph->stages.n; i++)
-        kvs_mem_free(graph->stages.items[i].parts);
-    KVS_ARRAY_FREE(&graph->stages);
+    graph_free_list(&graph->stages);
+    graph_free_list(&graph->residents);
     KVS_ARRAY_FREE(&graph->pieces);
     kvs_mem_free(graph);
 }

@@ -3,10 +3,10 @@
  * policies read it, so that they differ in transport alone.
  *
  * A *stage* is a layer whose cache lives in host memory: its window has to reach the devices
- * before its attention. A *piece* is compute that a device does in one go; pieces stand in
- * order. A piece ends where the next stage's window is needed, where devices have to exchange
- * (a reduce under tensor split, a hop of the hidden state under layer split), or at the end of
- * the token.
+ * before its attention. A *resident* is a layer whose cache stays on the devices. A *piece* is
+ * compute that a device does in one go; pieces stand in order. A piece ends where the next
+ * stage's window is needed, where devices have to exchange (a reduce under tensor split, a hop
+ * of the hidden state under layer split), or at the end of the token.
  *
  *     none split:   [pre 0..s0] stage s0 [s0 .. pre s1] stage s1 ... [last .. head]
  *     tensor split: the same, cut after every attention and every FFN by an all-reduce
@@ -22,7 +22,7 @@
 
 #define KVS_NO_STAGE UINT32_MAX
 
-/* What one device holds of a stage's rows. */
+/* What one device holds of a layer's rows. */
 struct kvs_stage_part {
     uint32_t n_heads;  /* 0: the device takes no part */
     uint64_t k_offset; /* bytes into the row */
@@ -31,14 +31,16 @@ struct kvs_stage_part {
     uint64_t v_bytes; /* 0: no V cache */
 };
 
+/* A layer that reads cells: a stage, or a resident. */
 struct kvs_stage {
     uint32_t layer;
-    uint32_t cache_stage; /* stage whose cache it reads: its own, or that of a layer it shares
-                             with */
+    uint32_t cache_stage; /* entry of the same list whose cache it reads: its own, or that of a
+                             layer it shares with */
     uint64_t k_row_bytes; /* whole rows in the cache */
     uint64_t v_row_bytes;
     struct kvs_stage_part *parts; /* owned, [n_devices] */
 };
+typedef KVS_ARRAY(struct kvs_stage) kvs_stage_list;
 
 struct kvs_piece {
     uint32_t stage;        /* its attention reads this stage's window, or KVS_NO_STAGE */
@@ -47,7 +49,9 @@ struct kvs_piece {
     int32_t device;        /* under none and layer split; -1: all devices together */
     uint64_t params;       /* weights of the whole piece, values (all devices) */
     uint32_t n_kernels;
-    uint64_t resident_bytes_per_row; /* cache rows read on the device: layers kept there */
+    uint32_t first_resident; /* its residents are n_residents of the list from there on */
+    uint32_t n_residents;
+    uint64_t resident_bytes_per_row; /* cache rows that they read, all devices */
     uint64_t resident_swa_bytes;     /* the same for sliding windows: whole bytes */
     bool has_reduce;                 /* an all-reduce follows */
     bool is_last_of_token;
@@ -55,7 +59,8 @@ struct kvs_piece {
 
 struct kvs_graph {
     uint32_t n_devices; /* that take part */
-    KVS_ARRAY(struct kvs_stage) stages;
+    kvs_stage_list stages;
+    kvs_stage_list residents;
     KVS_ARRAY(struct kvs_piece) pieces;
 };
 

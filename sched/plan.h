@@ -46,9 +46,10 @@
  * Accesses say which bytes an operation touches. A copy has exactly two, its source (read) and
  * its destination (write), of equal size; a copy by a kernel (KVS_OP_VIA_KERNEL) may have
  * several such pairs, read and write alternating. Host work copies too: the bytes of its reads, one
- * after another, become those of its writes, as far as they go. A compute lists what it reads; a
- * read followed by an `expect` access says that those bytes must equal the bytes of the expect
- * range at this point of the issue order; `fresh` names bytes that an operation of this same
+ * after another, become those of its writes, as far as they go. A compute reads and writes in the
+ * order in which its accesses stand, so that it may read what it wrote; a read followed by an
+ * `expect` access says that those bytes must equal the bytes of the expect range at this point of
+ * the issue order; `fresh` names bytes that an operation of this same
  * token must have written. `cells` touches nothing: one or several say what the bytes of the read
  * or write before them are, in order: those cells of the cache, wherever they lie. (An expect
  * says so too.) Executors that move real bytes make and check their content by it, so that it is

@@ -25,44 +25,68 @@ struct check {
     bool is_quiet;      /* warming up after tokens were left out: no faults of bytes */
 };
 
-/* Reads first: what an operation writes is not what it read. */
-static kvs_status check_reads(struct check *c, const struct kvs_range *ranges, uint32_t n,
-                              uint32_t token, struct kvs_error *err)
+static kvs_status check_read(struct check *c, const struct kvs_range *ranges, uint32_t i,
+                             uint32_t token, struct kvs_error *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (ranges[i].mode == KVS_ACCESS_WRITE || ranges[i].mode == KVS_ACCESS_CELLS)
-            continue;
-        struct kvs_area area = kvs_area_at(&ranges[i], token);
-        if (area.rows == 0)
-            continue;
-        if (ranges[i].mode == KVS_ACCESS_READ) {
-            KVS_TRY(kvs_bytes_touch(&c->bytes, &c->hb, &area, false, err));
-            KVS_TRY(kvs_content_check_read(&c->content, &area, err));
-        } else if (ranges[i].mode == KVS_ACCESS_EXPECT) {
-            struct kvs_area read = kvs_area_at(&ranges[i - 1], token);
-            KVS_TRY(kvs_content_check_expect(&c->content, &read, &area, err));
-        } else {
-            KVS_TRY(kvs_content_check_fresh(&c->content, &area, err));
-        }
+    struct kvs_area area = kvs_area_at(&ranges[i], token);
+    if (area.rows == 0)
+        return KVS_OK;
+    if (ranges[i].mode == KVS_ACCESS_FRESH)
+        return kvs_content_check_fresh(&c->content, &area, err);
+    if (ranges[i].mode == KVS_ACCESS_EXPECT) {
+        struct kvs_area read = kvs_area_at(&ranges[i - 1], token);
+        return kvs_content_check_expect(&c->content, &read, &area, err);
     }
-    return KVS_OK;
+    KVS_TRY(kvs_bytes_touch(&c->bytes, &c->hb, &area, false, err));
+    return kvs_content_check_read(&c->content, &area, err);
 }
 
-static kvs_status check_writes(struct check *c, const struct kvs_range *ranges, uint32_t n,
-                               uint32_t token, bool is_copy, struct kvs_error *err)
+static kvs_status check_write(struct check *c, const struct kvs_range *ranges, uint32_t i,
+                              uint32_t token, bool is_copy, struct kvs_error *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (ranges[i].mode != KVS_ACCESS_WRITE)
-            continue;
-        struct kvs_area area = kvs_area_at(&ranges[i], token);
-        if (area.rows == 0)
-            continue;
-        struct kvs_area source = {.buffer = KVS_NO_BUFFER};
-        if (is_copy)
-            source = kvs_area_at(&ranges[i - 1], token);
-        if (!c->is_quiet)
-            KVS_TRY(kvs_bytes_touch(&c->bytes, &c->hb, &area, true, err));
-        KVS_TRY(kvs_content_write(&c->content, &area, is_copy ? &source : NULL, err));
+    struct kvs_area area = kvs_area_at(&ranges[i], token);
+    struct kvs_area source = {.buffer = KVS_NO_BUFFER};
+    if (area.rows == 0)
+        return KVS_OK;
+    if (is_copy)
+        source = kvs_area_at(&ranges[i - 1], token);
+    if (!c->is_quiet)
+        KVS_TRY(kvs_bytes_touch(&c->bytes, &c->hb, &area, true, err));
+    return kvs_content_write(&c->content, &area, is_copy ? &source : NULL, err);
+}
+
+/* What the access before it made, if it is a write: these cells, wherever the bytes lie. */
+static kvs_status check_cells(struct check *c, const struct kvs_range *ranges, uint32_t i,
+                              uint32_t token, struct kvs_error *err)
+{
+    uint32_t of = i;
+    while (ranges[of].mode == KVS_ACCESS_CELLS)
+        of--;
+    struct kvs_area area = kvs_area_at(&ranges[i], token);
+    return ranges[of].mode == KVS_ACCESS_WRITE ? kvs_content_make(&c->content, &area, err)
+                                               : KVS_OK;
+}
+
+/* A compute reads and writes in the order of its accesses. Others read first: what they write is
+ * not what they read. */
+static kvs_status check_accesses(struct check *c, const struct kvs_op *op,
+                                 const struct kvs_range *ranges, uint32_t token,
+                                 struct kvs_error *err)
+{
+    unsigned n_passes = op->kind == KVS_OP_COMPUTE ? 1 : 2;
+    for (unsigned pass = 0; pass < n_passes; pass++) {
+        for (uint32_t i = 0; i < op->n_access; i++) {
+            bool is_write = ranges[i].mode == KVS_ACCESS_WRITE;
+            bool is_cells = ranges[i].mode == KVS_ACCESS_CELLS;
+            if (n_passes == 2 && (is_write || is_cells) != (pass == 1))
+                continue;
+            if (is_cells)
+                KVS_TRY(check_cells(c, ranges, i, token, err));
+            else if (is_write)
+                KVS_TRY(check_write(c, ranges, i, token, op->kind == KVS_OP_COPY, err));
+            else if (!c->is_quiet)
+                KVS_TRY(check_read(c, ranges, i, token, err));
+        }
     }
     return KVS_OK;
 }
@@ -79,9 +103,7 @@ static kvs_status check_op(struct check *c, kvs_op_id id, struct kvs_error *err)
     c->content.serial++;
     c->report.n_ops++;
     c->report.n_accesses += op->n_access;
-    if (!c->is_quiet)
-        KVS_TRY(check_reads(c, ranges, op->n_access, now.token, err));
-    KVS_TRY(check_writes(c, ranges, op->n_access, now.token, op->kind == KVS_OP_COPY, err));
+    KVS_TRY(check_accesses(c, op, ranges, now.token, err));
     return kvs_hb_end_op(&c->hb, err);
 }
 

@@ -10,7 +10,8 @@
  *   2. of any two operations that touch a byte, one of them writing, one ends before the other
  *      starts, in issue order;
  *   3. what a compute reads under an `expect` was delivered whole: each byte was last written
- *      by a copy of exactly the expected bytes, and those have not been written again since;
+ *      by a copy of exactly the expected bytes, and those have not been written again since, nor
+ *      made anew by a compute (a write that says these cells) without being stored;
  *   4. `fresh` bytes were written in this very token;
  *   5. accesses stay inside their buffers, copies have equal sizes on both sides;
  *   6. nothing is read that was never written and is not valid from the start.
@@ -37,16 +38,19 @@
  * smaller distance, too. Ranges whose steps carry them towards one another break it: a row that
  * moves on by 16 bytes a token reaches a fixed read of byte 480 in token 30.
  *
- * Why that suffices for the policies' plans. Only two kinds of range move in a segment, all with
+ * Why that suffices for the policies' plans. Only three kinds of range move in a segment, all with
  * the rows that a token adds: in a cache, the early part grows at its end, the late part shrinks
  * from its start, and the new row stands between them, so the distances between the three never
  * change; in a slot, the early and the late part, and those always lie in the window that the
  * compute behind them reads whole, which does not move. Another layer's use of a slot begins
  * with its first rows, at the slot's first bytes, which the whole read before it covers, and
  * its other copies stand behind that one or behind the read on the same queue: so the order
- * between two uses is at stake in every token, however far either part has grown. All other
- * buffers are touched at the same bytes in every token. tests/sched/test_plan_check_unroll.c
- * holds this against the whole proof for plans of every policy.
+ * between two uses is at stake in every token, however far either part has grown; in the ring of
+ * a tail and in a cache that stays on a device, the new rows and the reads that end with them,
+ * again at a distance that never changes, and the rows that new ones overwrite lie a round of the
+ * ring behind, which no segment is long enough for. All other buffers are touched at the same
+ * bytes in every token. tests/sched/test_plan_check_unroll.c holds this against the whole proof
+ * for plans of every policy.
  */
 #ifndef KVS_SCHED_PLAN_CHECK_H
 #define KVS_SCHED_PLAN_CHECK_H

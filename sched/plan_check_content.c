@@ -9,8 +9,9 @@ kvs_status kvs_content_init(struct kvs_content *content, const struct kvs_plan *
 {
     void *memory = NULL;
     *content = (struct kvs_content){.plan = plan};
-    KVS_TRY(kvs_mem_alloc(plan->buffers.n, sizeof *content->buffers, &memory, err));
+    KVS_TRY(kvs_mem_alloc(2 * plan->buffers.n, sizeof *content->buffers, &memory, err));
     content->buffers = memory;
+    content->made = content->buffers + plan->buffers.n;
     for (size_t i = 0; i < plan->buffers.n; i++) {
         struct kvs_run run = {.hi = plan->buffers.items[i].valid_bytes,
                               .source = {.buffer = KVS_NO_BUFFER}};
@@ -32,7 +33,7 @@ kvs_status kvs_content_init(struct kvs_content *content, const struct kvs_plan *
 
 void kvs_content_fini(struct kvs_content *content)
 {
-    for (size_t i = 0; content->buffers && i < content->plan->buffers.n; i++)
+    for (size_t i = 0; content->buffers && i < 2 * content->plan->buffers.n; i++)
         KVS_ARRAY_FREE(&content->buffers[i].runs);
     kvs_mem_free(content->buffers);
     KVS_ARRAY_FREE(&content->scratch);
@@ -40,9 +41,9 @@ void kvs_content_fini(struct kvs_content *content)
 
 uint64_t kvs_content_size_bytes(const struct kvs_content *content)
 {
-    uint64_t size_bytes = content->plan->buffers.n * sizeof *content->buffers +
+    uint64_t size_bytes = 2 * content->plan->buffers.n * sizeof *content->buffers +
                           content->scratch.capacity * sizeof(struct kvs_run);
-    for (size_t i = 0; i < content->plan->buffers.n; i++)
+    for (size_t i = 0; i < 2 * content->plan->buffers.n; i++)
         size_bytes += content->buffers[i].runs.capacity * sizeof(struct kvs_run);
     return size_bytes;
 }
@@ -122,10 +123,10 @@ static void content_drop(struct content_reader *old, uint64_t address)
 }
 
 /* Puts the rows of area in, each as `run` with its own bytes: one pass over the runs there. */
-static kvs_status content_put(struct kvs_content *content, const struct kvs_area *area,
-                              struct kvs_run run, struct kvs_error *err)
+static kvs_status content_put(struct kvs_content *content, struct kvs_content_buffer *buffer,
+                              const struct kvs_area *area, struct kvs_run run,
+                              struct kvs_error *err)
 {
-    struct kvs_content_buffer *buffer = &content->buffers[area->buffer];
     size_t first = content_find(buffer, area->offset);
     struct content_reader old = {.buffer = buffer, .next = first};
     content->scratch.n = 0;
@@ -144,13 +145,18 @@ static kvs_status content_put(struct kvs_content *content, const struct kvs_area
                           err);
 }
 
+static struct kvs_run content_run_now(const struct kvs_content *content)
+{
+    return (struct kvs_run){.source = {.buffer = KVS_NO_BUFFER},
+                            .ref = content->now,
+                            .serial = content->serial,
+                            .token = content->token};
+}
+
 kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area *area,
                              const struct kvs_area *source, struct kvs_error *err)
 {
-    struct kvs_run run = {.source = {.buffer = KVS_NO_BUFFER},
-                          .ref = content->now,
-                          .serial = content->serial,
-                          .token = content->token};
+    struct kvs_run run = content_run_now(content);
     if (area->rows > KVS_CONTENT_MAX_ROWS)
         return kvs_plan_fault(content->plan, content->now, err,
                               "writes %s in %" PRIu32
@@ -159,7 +165,17 @@ kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area 
                               content->plan->buffers.items[area->buffer].name, area->rows);
     if (source)
         run.source = *source;
-    return area->rows == 0 ? KVS_OK : content_put(content, area, run, err);
+    return area->rows == 0
+               ? KVS_OK
+               : content_put(content, &content->buffers[area->buffer], area, run, err);
+}
+
+kvs_status kvs_content_make(struct kvs_content *content, const struct kvs_area *cells,
+                            struct kvs_error *err)
+{
+    return cells->rows == 0 ? KVS_OK
+                            : content_put(content, &content->made[cells->buffer], cells,
+                                          content_run_now(content), err);
 }
 
 /* A byte of area in [lo, hi) that no run holds; its address and the end of the gap. */
@@ -332,11 +348,50 @@ static kvs_status content_check_row(struct kvs_content *content, const struct kv
     return KVS_OK;
 }
 
+static kvs_status content_fault_made(const struct kvs_content *content,
+                                     const struct kvs_area *expected, uint64_t at,
+                                     const struct kvs_run *made, struct kvs_error *err)
+{
+    char maker[KVS_OP_TEXT_BYTES];
+    kvs_op_ref_print(content->plan, made->ref, true, maker);
+    return kvs_plan_fault(content->plan, content->now, err,
+                          "expects %s bytes from %" PRIu64
+                          " on, which %s made anew: they have not been stored there",
+                          content->plan->buffers.items[expected->buffer].name, at, maker);
+}
+
+/* Cells that were made anew have been stored: nothing that the buffer holds there is older. */
+static kvs_status content_check_stored(struct kvs_content *content,
+                                       const struct kvs_area *expected, struct kvs_error *err)
+{
+    const struct kvs_content_buffer *buffer = &content->buffers[expected->buffer];
+    const struct kvs_content_buffer *cells = &content->made[expected->buffer];
+    uint64_t end = kvs_area_end(expected), at;
+    size_t first = content_find(buffer, expected->offset);
+    for (size_t m = content_find(cells, expected->offset);
+         m < cells->runs.n && cells->runs.items[m].lo < end; m++) {
+        const struct kvs_run *made = &cells->runs.items[m];
+        while (first < buffer->runs.n && buffer->runs.items[first].hi <= made->lo)
+            first++;
+        for (size_t i = first; i < buffer->runs.n && buffer->runs.items[i].lo < made->hi; i++) {
+            const struct kvs_run *run = &buffer->runs.items[i];
+            uint64_t lo = run->lo > made->lo ? run->lo : made->lo;
+            uint64_t hi = run->hi < made->hi ? run->hi : made->hi;
+            content->n_visited++;
+            if (run->serial < made->serial &&
+                kvs_area_meets(expected, 0, kvs_area_bytes(expected), lo, hi, &at))
+                return content_fault_made(content, expected, at, made, err);
+        }
+    }
+    return KVS_OK;
+}
+
 kvs_status kvs_content_check_expect(struct kvs_content *content, const struct kvs_area *area,
                                     const struct kvs_area *expected, struct kvs_error *err)
 {
     bool is_itself = area->buffer == expected->buffer && area->offset == expected->offset &&
                      area->width == expected->width && area->pitch == expected->pitch;
+    KVS_TRY(content_check_stored(content, expected, err));
     if (is_itself)
         return kvs_content_check_read(content, area, err);
     for (uint64_t row = 0; row < area->rows; row++) {

@@ -5,7 +5,8 @@
  * A buffer is a list of runs, ascending and apart: bytes [lo, hi) were last written by one
  * operation. A run written by a copy remembers which bytes of which buffer it came from. A read
  * that expects certain bytes is proved run by run: the run was copied from exactly those bytes,
- * and they have not been written since.
+ * and they have not been written since. Bytes of cells that an operation made elsewhere are kept
+ * in lists of their own: nobody may expect the cells before they have been stored.
  */
 #ifndef KVS_SCHED_PLAN_CHECK_CONTENT_H
 #define KVS_SCHED_PLAN_CHECK_CONTENT_H
@@ -33,6 +34,7 @@ struct kvs_content_buffer {
 struct kvs_content {
     const struct kvs_plan *plan;        /* borrowed */
     struct kvs_content_buffer *buffers; /* owned, [plan->buffers.n] */
+    struct kvs_content_buffer *made;    /* the same of cells, where they were made last */
     KVS_ARRAY(struct kvs_run) scratch;  /* a write under way */
     struct kvs_op_ref now;              /* set by the caller before each call */
     uint32_t serial;
@@ -48,6 +50,9 @@ void kvs_content_fini(struct kvs_content *content);
 /* `now` writes area; source is what a copy reads, or NULL. KVS_EPLAN: too finely divided. */
 kvs_status kvs_content_write(struct kvs_content *content, const struct kvs_area *area,
                              const struct kvs_area *source, struct kvs_error *err) KVS_MUST_USE;
+/* `now` makes, somewhere, bytes that are these cells. */
+kvs_status kvs_content_make(struct kvs_content *content, const struct kvs_area *cells,
+                            struct kvs_error *err) KVS_MUST_USE;
 /* KVS_EPLAN unless every byte of area was written, or is valid from the start. */
 kvs_status kvs_content_check_read(struct kvs_content *content, const struct kvs_area *area,
                                   struct kvs_error *err) KVS_MUST_USE;

@@ -35,5 +35,6 @@ struct kvs_policy {
 extern const struct kvs_policy kvs_policy_resident;
 extern const struct kvs_policy kvs_policy_ordered;
 extern const struct kvs_policy kvs_policy_pipelined;
+extern const struct kvs_policy kvs_policy_continuous;
 
 #endif

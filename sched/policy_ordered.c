@@ -15,16 +15,15 @@ static kvs_status ordered_windows(struct kvs_build *b, uint32_t stage)
                                           .part = KVS_PART_WHOLE,
                                           .queue = b->devices[d].q_blocking,
                                           .tag = KVS_TAG_WINDOW,
-                                          .flags = KVS_OP_BLOCKS,
-                                          .after = KVS_NO_OP};
+                                          .flags = KVS_OP_BLOCKS};
             if (kvs_build_holds(b, stage, d))
-                KVS_TRY(kvs_build_window_copy(b, &copy, NULL, NULL));
+                KVS_TRY(kvs_build_window_copy(b, &copy, NULL));
         }
     }
     return KVS_OK;
 }
 
-static kvs_status ordered_token(struct kvs_build *b, const uint32_t *slots)
+static kvs_status ordered_token(struct kvs_build *b, const struct kvs_build_input *inputs)
 {
     const struct kvs_graph *g = b->graph;
     KVS_TRY(kvs_build_inputs(b, KVS_LATE_COPY));
@@ -34,7 +33,7 @@ static kvs_status ordered_token(struct kvs_build *b, const uint32_t *slots)
             KVS_TRY(kvs_build_store(b, stage));
             KVS_TRY(ordered_windows(b, stage));
         }
-        KVS_TRY(kvs_build_piece(b, p, slots, NULL));
+        KVS_TRY(kvs_build_piece(b, p, inputs));
     }
     return kvs_build_sample(b);
 }
@@ -63,24 +62,26 @@ kvs_status kvs_policy_plan_ordered(const struct kvs_case *c, const char *name,
                                    struct kvs_error *err)
 {
     struct kvs_build *b;
-    uint32_t *slots = NULL;
+    struct kvs_build_input *inputs = NULL; /* slot 0 on each device */
     void *memory;
     kvs_status status;
     KVS_TRY(kvs_build_create(c, name, &b, err));
-    KVS_TRY_GOTO(kvs_mem_alloc(b->graph->n_devices, sizeof *slots, &memory, err), out);
-    slots = memory;
+    KVS_TRY_GOTO(kvs_mem_alloc(b->graph->n_devices, sizeof *inputs, &memory, err), out);
+    inputs = memory;
+    for (uint32_t d = 0; d < b->graph->n_devices; d++)
+        inputs[d].ready = KVS_NO_OP;
     KVS_TRY_GOTO(ordered_buffers(b), out);
     uint32_t n_segments = 0;
     for (uint32_t step = 0; step < c->workload.n_gen; n_segments++) {
         uint32_t n = kvs_case_steps_with_same_window(c, step);
         KVS_TRY_GOTO(kvs_build_begin_segment(b, step, n, step > 0), out);
-        KVS_TRY_GOTO(ordered_token(b, slots), out);
+        KVS_TRY_GOTO(ordered_token(b, inputs), out);
         step += n;
     }
     if (decision)
         *decision = (struct kvs_decision){.n_segments = n_segments};
 out:
-    kvs_mem_free(slots);
+    kvs_mem_free(inputs);
     if (status != KVS_OK) {
         kvs_build_destroy(b);
         return status;

@@ -19,9 +19,8 @@ struct pipelined {
     kvs_op_id *ready;         /* [n_devices][KVS_RING_MAX_SLOTS]: last delivery into the slot */
     kvs_op_id *release;       /* [n_devices][KVS_RING_MAX_SLOTS]: last compute that read it */
     kvs_op_id *last_transfer; /* [n_devices] */
-    uint32_t *slots;          /* [n_devices] for the piece at hand */
-    kvs_op_id *piece_ready;   /* [n_devices] */
-    bool *has_queues;         /* [n_devices] */
+    struct kvs_build_input *inputs; /* [n_devices] of the piece at hand */
+    bool *has_queues;               /* [n_devices] */
 };
 
 /* Stages that device d holds, in order: number k of them, KVS_NO_STAGE past the end. */
@@ -56,21 +55,19 @@ static kvs_status pipelined_deliver(struct pipelined *p, uint32_t d, uint32_t st
     bool is_chained = t->streams == KVS_STREAMS_PER_SLOT && p->last_transfer[d] != KVS_NO_OP;
     kvs_op_id last = KVS_NO_OP;
     for (unsigned side = KVS_KV_SIDE_K; side <= KVS_KV_SIDE_V; side++) {
-        kvs_op_id first, end;
+        kvs_op_id end;
         struct kvs_build_copy copy = {.stage = stage,
                                       .device = d,
                                       .slot = slot,
                                       .side = (kvs_kv_side)side,
                                       .part = KVS_PART_EARLY,
                                       .queue = p->q_transfer[d][slot],
-                                      .tag = KVS_TAG_DELIVER,
-                                      .after = last == KVS_NO_OP ? *release : KVS_NO_OP,
-                                      .after_kind = KVS_DEP_HAZARD};
-        if (is_chained && last == KVS_NO_OP) {
-            copy.chain = p->last_transfer[d];
-            copy.has_chain = true;
-        }
-        KVS_TRY(kvs_build_window_copy(b, &copy, &first, &end));
+                                      .tag = KVS_TAG_DELIVER};
+        if (last == KVS_NO_OP)
+            kvs_build_copy_after(&copy, *release, 0, KVS_DEP_HAZARD);
+        if (last == KVS_NO_OP && is_chained)
+            kvs_build_copy_after(&copy, p->last_transfer[d], 0, KVS_DEP_PACING);
+        KVS_TRY(kvs_build_window_copy(b, &copy, &end));
         if (end == KVS_NO_OP)
             continue;
         last = end;
@@ -140,23 +137,22 @@ static kvs_status pipelined_late(struct pipelined *p, uint32_t stage)
             if (!kvs_build_holds(b, stage, d))
                 continue;
             bool is_on = p->is_on[d];
-            p->slots[d] = is_on ? p->n_consumed[d] % p->n_slots[d] : 0;
+            p->inputs[d].slot = is_on ? p->n_consumed[d] % p->n_slots[d] : 0;
             if (is_on && is_kernel) {
                 if (side == KVS_KV_SIDE_K)
-                    KVS_TRY(kvs_build_late_kernel(b, stage, d, p->slots[d]));
+                    KVS_TRY(kvs_build_late_kernel(b, stage, d, p->inputs[d].slot));
                 continue;
             }
             struct kvs_build_copy copy = {.stage = stage,
                                           .device = d,
-                                          .slot = p->slots[d],
+                                          .slot = p->inputs[d].slot,
                                           .side = (kvs_kv_side)side,
                                           .part = is_on ? KVS_PART_LATE : KVS_PART_WHOLE,
                                           .queue = is_on ? b->devices[d].q_compute
                                                          : b->devices[d].q_blocking,
                                           .tag = is_on ? KVS_TAG_LATE : KVS_TAG_WINDOW,
-                                          .flags = is_on ? 0 : KVS_OP_BLOCKS,
-                                          .after = KVS_NO_OP};
-            KVS_TRY(kvs_build_window_copy(b, &copy, NULL, NULL));
+                                          .flags = is_on ? 0 : KVS_OP_BLOCKS};
+            KVS_TRY(kvs_build_window_copy(b, &copy, NULL));
         }
     }
     return KVS_OK;
@@ -168,10 +164,10 @@ static kvs_status pipelined_staged_piece(struct pipelined *p, uint32_t piece, ui
     KVS_TRY(kvs_build_store(b, stage));
     KVS_TRY(pipelined_late(p, stage));
     for (uint32_t d = 0; d < b->graph->n_devices; d++)
-        p->piece_ready[d] = p->is_on[d] && kvs_build_holds(b, stage, d)
-                                ? p->ready[d * KVS_RING_MAX_SLOTS + p->slots[d]]
-                                : KVS_NO_OP;
-    return kvs_build_piece(b, piece, p->slots, p->piece_ready);
+        p->inputs[d].ready = p->is_on[d] && kvs_build_holds(b, stage, d)
+                                 ? p->ready[d * KVS_RING_MAX_SLOTS + p->inputs[d].slot]
+                                 : KVS_NO_OP;
+    return kvs_build_piece(b, piece, p->inputs);
 }
 
 /* After the whole split is enqueued: release the slot, then issue what the look-ahead allows.
@@ -181,7 +177,7 @@ static kvs_status pipelined_after_split(struct pipelined *p, uint32_t stage)
     for (uint32_t d = 0; d < p->b->graph->n_devices; d++) {
         if (!kvs_build_holds(p->b, stage, d) || !p->is_on[d])
             continue;
-        p->release[d * KVS_RING_MAX_SLOTS + p->slots[d]] = p->b->devices[d].last_compute;
+        p->release[d * KVS_RING_MAX_SLOTS + p->inputs[d].slot] = p->b->devices[d].last_compute;
         p->n_consumed[d]++;
     }
     for (uint32_t d = 0; d < p->b->graph->n_devices; d++)
@@ -213,7 +209,7 @@ static kvs_status pipelined_token(struct pipelined *p)
             open = KVS_NO_STAGE;
         }
         if (stage == KVS_NO_STAGE) {
-            KVS_TRY(kvs_build_piece(b, i, NULL, NULL));
+            KVS_TRY(kvs_build_piece(b, i, NULL));
             continue;
         }
         KVS_TRY(pipelined_staged_piece(p, i, stage));
@@ -292,8 +288,7 @@ static kvs_status pipelined_alloc(struct pipelined *p)
         {(void **)&p->ready, KVS_RING_MAX_SLOTS * sizeof *p->ready},
         {(void **)&p->release, KVS_RING_MAX_SLOTS * sizeof *p->release},
         {(void **)&p->last_transfer, sizeof *p->last_transfer},
-        {(void **)&p->slots, sizeof *p->slots},
-        {(void **)&p->piece_ready, sizeof *p->piece_ready},
+        {(void **)&p->inputs, sizeof *p->inputs},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
         KVS_TRY(kvs_mem_alloc(n, arrays[i].bytes, arrays[i].slot, err));
@@ -311,8 +306,7 @@ static void pipelined_fini(struct pipelined *p)
     kvs_mem_free(p->ready);
     kvs_mem_free(p->release);
     kvs_mem_free(p->last_transfer);
-    kvs_mem_free(p->slots);
-    kvs_mem_free(p->piece_ready);
+    kvs_mem_free(p->inputs);
 }
 
 static kvs_status pipelined_plan(const struct kvs_case *c, struct kvs_decision *decision,

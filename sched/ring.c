@@ -20,6 +20,10 @@ const char *kvs_decline_text(kvs_decline decline)
         return "V cache is transposed";
     case KVS_DECLINE_NO_STAGE:
         return "no layer is staged";
+    case KVS_DECLINE_PAGEABLE:
+        return "the cache is in pageable memory";
+    case KVS_DECLINE_SLIDING_WINDOW:
+        return "a layer with a sliding window is staged";
     }
     return "?";
 }
@@ -142,22 +146,42 @@ kvs_status kvs_case_free_bytes(const struct kvs_case *c, uint32_t device, uint64
     return KVS_OK;
 }
 
+/* The next staged layer from *at on, which moves behind it; NULL at the end. */
+static const struct kvs_llm_layer *ring_next_staged(const struct kvs_case *c, uint32_t *at,
+                                                    uint32_t *n_resident)
+{
+    while (*at < c->llm->n_layer) {
+        const struct kvs_llm_layer *layer = &c->llm->layers[(*at)++];
+        if (!kvs_llm_layer_has_cache(layer))
+            continue;
+        if (*n_resident == 0)
+            return layer;
+        --*n_resident;
+    }
+    return NULL;
+}
+
+uint64_t kvs_case_tail_bytes(const struct kvs_case *c, uint32_t device)
+{
+    uint32_t n_resident = c->placement.kv_gpu_layers, at = 0;
+    uint64_t rows = kvs_case_tail_ring_rows(c), bytes = 0;
+    const struct kvs_llm_layer *layer;
+    while ((layer = ring_next_staged(c, &at, &n_resident)) != NULL)
+        if (ring_takes_part(c, device, at - 1))
+            bytes += kvs_ring_need_bytes(c, layer, rows);
+    return bytes;
+}
+
 /* Largest need over the staged layers that this device takes part in, now and at full context.
  */
 static void ring_needs(const struct kvs_case *c, uint32_t device, uint32_t step,
                        uint64_t *out_need, uint64_t *out_full)
 {
-    uint32_t n_resident = c->placement.kv_gpu_layers;
+    uint32_t n_resident = c->placement.kv_gpu_layers, at = 0;
+    const struct kvs_llm_layer *layer;
     *out_need = *out_full = 0;
-    for (uint32_t l = 0; l < c->llm->n_layer; l++) {
-        const struct kvs_llm_layer *layer = &c->llm->layers[l];
-        if (!kvs_llm_layer_has_cache(layer))
-            continue;
-        if (n_resident > 0) {
-            n_resident--;
-            continue;
-        }
-        if (!ring_takes_part(c, device, l))
+    while ((layer = ring_next_staged(c, &at, &n_resident)) != NULL) {
+        if (!ring_takes_part(c, device, at - 1))
             continue;
         uint64_t now =
             kvs_ring_need_bytes(c, layer, kvs_case_window(c, layer, step).window_rows);
@@ -175,16 +199,52 @@ static bool ring_has_shared_cells(const struct kvs_case *c)
     return false;
 }
 
+/* Bytes that a ring can have on the device. */
+static kvs_status ring_free_bytes(const struct kvs_case *c, uint32_t device,
+                                  uint64_t *out_bytes, struct kvs_error *err)
+{
+    KVS_TRY(kvs_case_free_bytes(c, device, out_bytes, err));
+    if (!c->transport.keeps_tail || *out_bytes == UINT64_MAX)
+        return KVS_OK;
+    uint64_t tail = kvs_case_tail_bytes(c, device);
+    *out_bytes -= ring_min(tail, *out_bytes);
+    return KVS_OK;
+}
+
+static bool ring_has_sliding_window(const struct kvs_case *c)
+{
+    uint32_t n_resident = c->placement.kv_gpu_layers, at = 0;
+    const struct kvs_llm_layer *layer;
+    while ((layer = ring_next_staged(c, &at, &n_resident)) != NULL)
+        if (layer->kind == KVS_LAYER_SWA)
+            return true;
+    return false;
+}
+
+/* What is refused whatever the sizes are. */
+static kvs_decline ring_refusal(const struct kvs_case *c)
+{
+    if (c->llm->is_v_transposed)
+        return KVS_DECLINE_V_TRANSPOSED;
+    if (ring_has_shared_cells(c))
+        return KVS_DECLINE_SHARED_CELLS;
+    if (c->transport.keeps_tail && !c->workload.is_pinned)
+        return KVS_DECLINE_PAGEABLE;
+    if (c->transport.keeps_tail && ring_has_sliding_window(c))
+        return KVS_DECLINE_SLIDING_WINDOW;
+    return KVS_DECLINE_NONE;
+}
+
 kvs_status kvs_case_ring(const struct kvs_case *c, uint32_t device, uint32_t step,
                          struct kvs_ring_choice *out, struct kvs_error *err)
 {
     uint64_t free_bytes, need, full;
     uint32_t decider = device;
-    KVS_TRY(kvs_case_free_bytes(c, device, &free_bytes, err));
+    KVS_TRY(ring_free_bytes(c, device, &free_bytes, err));
     for (uint32_t d = 0; c->placement.mode == KVS_SPLIT_TENSOR && d < c->machine->n_devices;
          d++) {
         uint64_t other;
-        KVS_TRY(kvs_case_free_bytes(c, d, &other, err));
+        KVS_TRY(ring_free_bytes(c, d, &other, err));
         if (other < free_bytes) {
             free_bytes = other;
             decider = d;
@@ -196,11 +256,10 @@ kvs_status kvs_case_ring(const struct kvs_case *c, uint32_t device, uint32_t ste
     out->device = decider;
     if (out->decline == KVS_DECLINE_LOOKAHEAD)
         return KVS_OK;
+    kvs_decline refusal = ring_refusal(c);
     if (need == 0)
         out->decline = KVS_DECLINE_NO_STAGE;
-    else if (c->llm->is_v_transposed)
-        out->decline = KVS_DECLINE_V_TRANSPOSED;
-    else if (ring_has_shared_cells(c))
-        out->decline = KVS_DECLINE_SHARED_CELLS;
+    else if (refusal != KVS_DECLINE_NONE)
+        out->decline = refusal;
     return KVS_OK;
 }

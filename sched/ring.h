@@ -24,7 +24,10 @@ typedef enum kvs_decline {
     KVS_DECLINE_HEADROOM,
     KVS_DECLINE_SHARED_CELLS, /* some layers read another layer's cells */
     KVS_DECLINE_V_TRANSPOSED,
-    KVS_DECLINE_NO_STAGE /* nothing is staged */
+    KVS_DECLINE_NO_STAGE, /* nothing is staged */
+    /* where the last rows are to stay on the devices: */
+    KVS_DECLINE_PAGEABLE,      /* kernels cannot store rows in pageable memory */
+    KVS_DECLINE_SLIDING_WINDOW /* its last rows are anywhere in the window */
 } kvs_decline;
 
 /* Everything in bytes, per device. */
@@ -63,8 +66,11 @@ uint64_t kvs_ring_need_bytes(const struct kvs_case *c, const struct kvs_llm_laye
 kvs_status kvs_case_free_bytes(const struct kvs_case *c, uint32_t device, uint64_t *out_bytes,
                                struct kvs_error *err) KVS_MUST_USE;
 
+/* Bytes of the rings for the last rows of a device's staged layers, whole rows. */
+uint64_t kvs_case_tail_bytes(const struct kvs_case *c, uint32_t device);
+
 /* The decision for a device at a step. Under tensor split the device with the least free memory
- * decides for all of them. */
+ * decides for all of them. With transport.keeps_tail the tail is taken off what is free. */
 kvs_status kvs_case_ring(const struct kvs_case *c, uint32_t device, uint32_t step,
                          struct kvs_ring_choice *out, struct kvs_error *err) KVS_MUST_USE;
 

@@ -67,6 +67,29 @@ static void test_mean(void **state)
 }
 
 /*
+ * Where the last rows stay on the device, 512 - 256 - 2 = 254 of the 512 rows cross; and of twelve
+ * tokens from row 506 on, six of 254 rows and six of 510. Before row 256 nothing does.
+ */
+static void test_tail(void **state)
+{
+    (void)state;
+    toy_init(&toy, 1);
+    toy.c.transport.keeps_tail = true;
+    toy.c.workload.depth = 300;
+    toy.c.workload.n_gen = 3;
+    EXPECT_NEAR(bound().link_ps, 254 * 0.544);
+    EXPECT_NEAR(bound().compute_ps, 18);
+    toy.c.workload.depth = 506;
+    toy.c.workload.n_gen = 12;
+    EXPECT_NEAR(bound().link_ps, (254 + 510) * 0.272);
+    toy.c.workload.depth = 100;
+    EXPECT_NEAR(bound().link_ps, 0);
+    toy.layers[1].kind = KVS_LAYER_SWA; /* delivers whole windows */
+    toy.llm.swa_window = 1000;
+    EXPECT_NEAR(bound().link_ps, 256 * 0.272);
+}
+
+/*
  * Layer split over two devices of unequal links, 1 and 0.5 GB/s: one layer each, 139,264 B:
  * 139.264 and 278.528 us. Compute 8 and 10 us, in sequence 18. Behind a common uplink of 0.6
  * GB/s: both layers, 464.213 us. Host memory of 0.4 GB/s: 696.32 us.
@@ -235,13 +258,14 @@ static void test_never_beaten(void **state)
 {
     (void)state;
     const struct kvs_policy *policies[] = {&kvs_policy_ordered, &kvs_policy_pipelined,
-                                           &kvs_policy_resident};
+                                           &kvs_policy_resident, &kvs_policy_continuous};
     struct kvs_rng *rng;
     unsigned n_tight = 0;
     assert_int_equal(kvs_rng_create(4242, &rng, NULL), KVS_OK);
-    for (unsigned trial = 0; trial < 2000; trial++) {
+    for (unsigned trial = 0; trial < 2600; trial++) {
         random_case(rng);
-        const struct kvs_policy *policy = policies[trial % 3];
+        const struct kvs_policy *policy = policies[trial % KVS_COUNT_OF(policies)];
+        toy.c.transport.keeps_tail = policy == &kvs_policy_continuous; /* its placement too */
         if (policy == &kvs_policy_resident) /* its placement: the whole cache on the devices */
             toy.c.placement.kv_gpu_layers = toy.llm.n_layer;
         struct kvs_bound b = bound();
@@ -329,9 +353,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_device),   cmocka_unit_test(test_mean),
-        cmocka_unit_test(test_layer_split),  cmocka_unit_test(test_tensor_split),
-        cmocka_unit_test(test_unlike_sides), cmocka_unit_test(test_never_beaten),
-        cmocka_unit_test(test_met),
+        cmocka_unit_test(test_tail),         cmocka_unit_test(test_layer_split),
+        cmocka_unit_test(test_tensor_split), cmocka_unit_test(test_unlike_sides),
+        cmocka_unit_test(test_never_beaten), cmocka_unit_test(test_met),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

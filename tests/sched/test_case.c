@@ -171,6 +171,37 @@ static void test_frozen(void **state)
     expect_window(&c, &full, 7, 9999, 4090);
 }
 
+/*
+ * The last rows on the devices. One sequence: two rows stay behind with every block, 254 rows are
+ * delivered for rows 256 to 511, 510 after that. Three sequences in one pool with batches of two
+ * rows, six a step of which three are new: 2 x 3 + 6 - 1 = 11 rows. At depth 83 a batch is rows
+ * 249 to 254, at depth 84 rows 252 to 257, the first one in block 1.
+ */
+static void test_tail(void **state)
+{
+    (void)state;
+    struct kvs_case c = by_hand(250, 600);
+    assert_int_equal(kvs_case_tail_first(&c, 0), 0);
+    assert_int_equal(kvs_case_tail_first(&c, 5), 0);
+    assert_int_equal(kvs_case_tail_first(&c, 6), 254);
+    assert_int_equal(kvs_case_tail_first(&c, 261), 254);
+    assert_int_equal(kvs_case_tail_first(&c, 262), 510);
+    assert_int_equal(kvs_case_tail_ring_rows(&c), 512);
+    c = by_hand(83, 600);
+    c.workload.n_parallel = 3;
+    c.workload.n_rows = 2;
+    c.workload.is_unified = true;
+    assert_int_equal(kvs_case_advance_rows(&c), 3);
+    assert_int_equal(kvs_case_tail_first(&c, 0), 0);
+    assert_int_equal(kvs_case_tail_first(&c, 1), 256 - 11);
+    assert_int_equal(kvs_case_tail_ring_rows(&c), 512);
+    c.workload.n_rows = 90; /* 6 + 270 - 1 rows and three more: a block more */
+    assert_int_equal(kvs_case_tail_ring_rows(&c), 768);
+    c = by_hand(600, 5);
+    c.workload.is_frozen = true; /* nothing is on its way: all of block 1 */
+    assert_int_equal(kvs_case_tail_first(&c, 4), 512);
+}
+
 static void test_shares(void **state)
 {
     (void)state;
@@ -222,7 +253,8 @@ int main(void)
         cmocka_unit_test(test_growth),  cmocka_unit_test(test_cap),
         cmocka_unit_test(test_streams), cmocka_unit_test(test_batches),
         cmocka_unit_test(test_sliding), cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_shares),  cmocka_unit_test(test_check),
+        cmocka_unit_test(test_tail),    cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

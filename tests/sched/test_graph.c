@@ -174,6 +174,14 @@ static void test_kv_gpu_layers(void **state)
     assert_int_equal(g->pieces.items[0].resident_bytes_per_row, 5 * 2176);
     assert_int_equal(g->pieces.items[1].resident_bytes_per_row, 0);
     assert_int_equal(total_params(g), kvs_llm_active_params(llm));
+    assert_int_equal(g->residents.n, 5);
+    assert_int_equal(g->pieces.items[0].n_residents, 5);
+    assert_int_equal(g->pieces.items[1].n_residents, 0);
+    for (uint32_t r = 0; r < 5; r++) {
+        assert_int_equal(g->residents.items[r].layer, 4 * r + 3);
+        assert_int_equal(g->residents.items[r].cache_stage, r);
+        assert_int_equal(g->residents.items[r].parts[0].k_bytes, 1088);
+    }
     kvs_graph_destroy(g);
     c.placement.kv_gpu_layers = 100;
     g = graph_of(&c);

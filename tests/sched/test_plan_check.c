@@ -295,6 +295,68 @@ static void test_setup(void **state)
     }
 }
 
+/* A compute reads and writes in the order in which its accesses stand. */
+static void test_compute_reads_what_it_wrote(void **state)
+{
+    (void)state;
+    for (unsigned is_late = 0; is_late < 2; is_late++) {
+        struct fixture f = fixture_empty(3);
+        struct kvs_range row = fixture_range(f.fresh, 0, FIXTURE_ROW);
+        FIXTURE_OK(kvs_plan_add_segment(f.plan, 2, false, err));
+        fixture_op(&f, KVS_OP_COMPUTE, KVS_TAG_FIRST, f.q_compute, 0, 0);
+        if (!is_late)
+            fixture_access(&f, row, KVS_ACCESS_WRITE);
+        fixture_access(&f, row, KVS_ACCESS_READ);
+        fixture_access(&f, row, KVS_ACCESS_FRESH);
+        if (is_late)
+            fixture_access(&f, row, KVS_ACCESS_WRITE);
+        if (is_late)
+            refuse(&f, "reads d0.new bytes [0, 16), which were never written", NULL);
+        else
+            accept(&f, NULL);
+    }
+}
+
+/* Row 0 of the cache is made on the device in each token, and delivered: it has to be stored
+ * before that, and the other half of it (16 bytes of 32) is not missed. */
+static void test_made_and_stored(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 3; round++) {
+        struct fixture f = fixture_empty(3);
+        struct kvs_range made = fixture_range(f.fresh, 0, FIXTURE_ROW);
+        struct kvs_range cells = fixture_range(f.cache[0][0], 0, FIXTURE_ROW);
+        struct kvs_range both = fixture_range(f.cache[0][0], 0, 2 * FIXTURE_ROW);
+        struct kvs_range slot = fixture_range(f.slots[0], 0, 2 * FIXTURE_ROW);
+        FIXTURE_OK(kvs_plan_add_segment(f.plan, 2, false, err));
+        kvs_op_id last = fixture_op(&f, KVS_OP_COMPUTE, KVS_TAG_FIRST, f.q_compute, 0, 0);
+        fixture_access(&f, made, KVS_ACCESS_WRITE);
+        fixture_access(&f, cells, KVS_ACCESS_CELLS);
+        if (round > 0) {
+            fixture_op(&f, KVS_OP_COPY, KVS_TAG_STORE, f.q_transfer, 0,
+                       KVS_OP_D2H | KVS_OP_BLOCKS);
+            fixture_dep(&f, last, 0);
+            fixture_access(&f, made, KVS_ACCESS_READ);
+            if (round == 2) /* another row of the cache */
+                cells.offset += 2 * FIXTURE_ROW;
+            fixture_access(&f, cells, KVS_ACCESS_WRITE);
+        }
+        fixture_op(&f, KVS_OP_COPY, KVS_TAG_DELIVER, f.q_compute, 0, 0);
+        fixture_access(&f, both, KVS_ACCESS_READ);
+        fixture_access(&f, slot, KVS_ACCESS_WRITE);
+        fixture_op(&f, KVS_OP_COMPUTE, KVS_TAG_ATTENTION, f.q_compute, 0, 0);
+        fixture_access(&f, slot, KVS_ACCESS_READ);
+        fixture_access(&f, both, KVS_ACCESS_EXPECT);
+        if (round == 1)
+            accept(&f, NULL);
+        else
+            refuse(&f,
+                   "expects cache.k.0 bytes from 0 on, which op 0 (d0.compute compute first "
+                   "layer 0, token 0) made anew: they have not been stored there",
+                   NULL);
+    }
+}
+
 static void test_not_fresh(void **state)
 {
     (void)state;
@@ -734,6 +796,8 @@ int main(void)
         cmocka_unit_test(test_structure),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_setup),
+        cmocka_unit_test(test_compute_reads_what_it_wrote),
+        cmocka_unit_test(test_made_and_stored),
         cmocka_unit_test(test_not_fresh),
         cmocka_unit_test(test_every_dep),
         cmocka_unit_test(test_path),

@@ -27,6 +27,7 @@ static const struct option {
     {"pipelined+per-slot",
      &kvs_policy_pipelined,
      {.lookahead = 1, .budget_bytes = UINT64_MAX, .streams = KVS_STREAMS_PER_SLOT}},
+    {"continuous", &kvs_policy_continuous, {.lookahead = 1, .budget_bytes = UINT64_MAX}},
 };
 
 static const struct streams {
