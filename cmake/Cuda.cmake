@@ -25,20 +25,26 @@ if(kvs_has_cuda)
     set(last ${arch})
   endforeach()
   list(APPEND codes -gencode arch=compute_${last},code=compute_${last})
-  set(kernels ${CMAKE_CURRENT_BINARY_DIR}/kernels.o)
-  add_custom_command(
-    OUTPUT ${kernels}
-    COMMAND ${KVS_NVCC} -std=c++17 -O3 --threads 0 -I${PROJECT_SOURCE_DIR} ${codes}
-            -Xcompiler -fno-exceptions,-fno-threadsafe-statics,-fPIC,-Wall -c ${PROJECT_SOURCE_DIR}/real/kernels.cu -o ${kernels}
-    DEPENDS ${PROJECT_SOURCE_DIR}/real/kernels.cu ${PROJECT_SOURCE_DIR}/real/kernels.h
-            ${PROJECT_SOURCE_DIR}/real/cells.h
-    COMMENT "Compiling kernels.cu")
-  add_custom_target(kvs_kernels DEPENDS ${kernels})
+  set(objects "")
+  foreach(file kernels probe_kernels)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${file}.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${KVS_NVCC} -std=c++17 -O3 --threads 0 -I${PROJECT_SOURCE_DIR} ${codes}
+              -Xcompiler -fno-exceptions,-fno-threadsafe-statics,-fPIC,-Wall -c ${PROJECT_SOURCE_DIR}/real/${file}.cu -o ${object}
+      DEPENDS ${PROJECT_SOURCE_DIR}/real/${file}.cu ${PROJECT_SOURCE_DIR}/real/${file}.h
+              ${PROJECT_SOURCE_DIR}/real/cells.h
+      COMMENT "Compiling ${file}.cu")
+    list(APPEND objects ${object})
+  endforeach()
+  add_custom_target(kvs_kernels DEPENDS ${objects})
   add_dependencies(kvs_cuda kvs_kernels)
-  target_link_libraries(kvs_cuda INTERFACE ${kernels} CUDA::cudart_static)
+  target_link_libraries(kvs_cuda INTERFACE ${objects} CUDA::cudart_static ${CMAKE_DL_LIBS})
   target_include_directories(kvs_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-  set(kvs_real_exclude exec_none.c)
+  set(kvs_real_exclude exec_none.c probe_none.c)
 else()
   message(STATUS "without CUDA: kvsim replay uses the host executor")
-  set(kvs_real_exclude exec_cuda.c cuda_device.c cuda_emulate.c cuda_memory.c cuda_ops.c cuda_record.c)
+  set(kvs_real_exclude exec_cuda.c cuda_device.c cuda_emulate.c cuda_memory.c cuda_ops.c cuda_record.c
+    probe.c probe_bench.c probe_bypass.c probe_collective.c probe_copy.c probe_engine.c probe_host.c
+    probe_kernel.c probe_open.c probe_reads.c probe_topology.c probe_together.c nccl.c nvml.c)
 endif()

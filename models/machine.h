@@ -39,7 +39,8 @@ struct kvs_link {
     struct kvs_param
         opposite[KVS_N_DIRS]; /* the same while the other one is busy; 0: no change */
     struct kvs_param latency;
-    bool is_rate_measured; /* false: raw rate x efficiency */
+    struct kvs_param efficiency; /* what the raw rate was multiplied by; 0: h2d was given */
+    bool is_rate_measured;       /* false: raw rate x efficiency */
 };
 
 /* Efficiency of 2D copies by row width: piecewise linear in width, flat outside. */

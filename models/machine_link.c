@@ -81,7 +81,7 @@ static void link_read_slot_rate(struct kvs_yaml *doc, const struct kvs_yaml_node
 
     (void)kvs_param_get(doc, map, "efficiency", KVS_OPTIONAL, KVS_UNIT_FRAC, DBL_MIN, 1,
                         &efficiency);
-    *rate = efficiency;
+    link->efficiency = *rate = efficiency;
     rate->value = raw_Bps * efficiency.value;
     rate->lo = raw_Bps * efficiency.lo;
     rate->hi = raw_Bps * efficiency.hi;
@@ -139,6 +139,13 @@ static void link_read_directions(struct kvs_yaml *doc, const struct kvs_yaml_nod
                         KVS_MACHINE_MAX_BPS, &link->opposite[KVS_D2H]);
 }
 
+void kvs_machine_link_set_unlimited(struct kvs_link *link)
+{
+    link->mode = KVS_LINK_UNLIMITED;
+    for (int dir = 0; dir < KVS_N_DIRS; dir++)
+        link->rate[dir] = link->opposite[dir] = kvs_param_default(0, 0, 0, "no limit");
+}
+
 static void link_read_rates(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
                             struct kvs_link *link)
 {
@@ -147,6 +154,7 @@ static void link_read_rates(struct kvs_yaml *doc, const struct kvs_yaml_node *ma
 
     if (link->mode == KVS_LINK_UNLIMITED) {
         link_refuse(doc, map, no_rate, KVS_COUNT_OF(no_rate), "the link is unlimited");
+        kvs_machine_link_set_unlimited(link);
         return;
     }
     const struct kvs_yaml_node *h2d = kvs_yaml_get(doc, map, "h2d", KVS_OPTIONAL);

@@ -18,7 +18,7 @@ struct tree {
 /* Links of devices without a parent hang under the link called root, made here if need be. */
 static kvs_status tree_add_root(struct kvs_machine_reader *reader, struct kvs_error *err)
 {
-    struct kvs_link_draft root = {.link = {.name = "root", .mode = KVS_LINK_UNLIMITED}};
+    struct kvs_link_draft root = {.link = {.name = "root"}};
     bool is_needed = false;
 
     for (size_t i = 0; i < reader->drafts.n; i++) {
@@ -27,9 +27,7 @@ static kvs_status tree_add_root(struct kvs_machine_reader *reader, struct kvs_er
     }
     if (!is_needed || kvs_machine_link_find(reader, root.link.name) >= 0)
         return KVS_OK;
-    for (int dir = 0; dir < KVS_N_DIRS; dir++)
-        root.link.rate[dir] = root.link.opposite[dir] =
-            kvs_param_default(0, 0, 0, "unlimited: the file says nothing of the root complex");
+    kvs_machine_link_set_unlimited(&root.link);
     root.link.latency = kvs_param_default(0, 0, 0, "not stated: part of the copy overheads");
     return KVS_ARRAY_PUSH(&reader->drafts, root, err);
 }

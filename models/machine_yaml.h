@@ -74,6 +74,8 @@ kvs_status kvs_machine_link_of_device(struct kvs_machine_reader *reader,
                                       const struct kvs_yaml_node *map,
                                       struct kvs_device *device,
                                       struct kvs_error *err) KVS_MUST_USE;
+/* No rate of its own ever counts; the same whether the file says so or nothing at all. */
+void kvs_machine_link_set_unlimited(struct kvs_link *link);
 /* Position of the draft of this name, or -1. */
 int64_t kvs_machine_link_find(const struct kvs_machine_reader *reader, const char *name);
 /* Complains that no link has the name in node, and names the nearest that is there. */

@@ -1,0 +1,1 @@
+"$KVSIM" probe --help
