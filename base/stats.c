@@ -1,4 +1,4 @@
-/* GSL's fits, quantiles and root finder, with checked inputs and our own status codes. */
+/* GSL's fits, root finder and figures of samples, with checked inputs and our own status codes. */
 #include "base/stats.h"
 
 #include <float.h>
@@ -9,6 +9,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/gsl_quiet.h"
 #include "base/mem.h"
@@ -65,6 +66,55 @@ double kvs_quantile(double *x, size_t n, double frac)
     KVS_ASSERT(n >= 1 && frac >= 0 && frac <= 1);
     gsl_sort(x, 1, n);
     return gsl_stats_quantile_from_sorted_data(x, 1, n, frac);
+}
+
+double kvs_stddev(const double *x, size_t n)
+{
+    return n > 1 ? gsl_stats_sd(x, 1, n) : 0.0;
+}
+
+double kvs_mad(const double *x, size_t n, double *scratch)
+{
+    KVS_ASSERT(n >= 1);
+    return gsl_stats_mad0(x, 1, n, scratch);
+}
+
+/* Median of n draws from sorted[n], of which the i-th came counts[i] times. */
+static double stats_median_of_draws(const double *sorted, const uint32_t *counts, size_t n)
+{
+    size_t low = (n - 1) / 2, high = n / 2, seen = 0, i = 0;
+    while (seen + counts[i] <= low)
+        seen += counts[i++];
+    double at_low = sorted[i];
+    while (seen + counts[i] <= high)
+        seen += counts[i++];
+    return at_low + (sorted[i] - at_low) / 2;
+}
+
+kvs_status kvs_bootstrap_median(const double *x, size_t n, size_t n_resamples, double frac,
+                                struct kvs_rng *rng, struct kvs_interval *out,
+                                struct kvs_error *err)
+{
+    void *doubles, *counts;
+    KVS_ASSERT(n >= 1 && n_resamples >= 1);
+    KVS_TRY(kvs_mem_alloc(n + n_resamples, sizeof(double), &doubles, err));
+    kvs_status status = kvs_mem_alloc(n, sizeof(uint32_t), &counts, err);
+    if (status == KVS_OK) {
+        double *sorted = doubles, *medians = sorted + n;
+        memcpy(sorted, x, n * sizeof *x);
+        gsl_sort(sorted, 1, n);
+        for (size_t r = 0; r < n_resamples; r++) {
+            memset(counts, 0, n * sizeof(uint32_t));
+            for (size_t i = 0; i < n; i++)
+                ((uint32_t *)counts)[kvs_rng_below(rng, n)]++;
+            medians[r] = stats_median_of_draws(sorted, counts, n);
+        }
+        out->lo = kvs_quantile(medians, n_resamples, (1 - frac) / 2);
+        out->hi = kvs_quantile(medians, n_resamples, (1 + frac) / 2);
+        kvs_mem_free(counts);
+    }
+    kvs_mem_free(doubles);
+    return status;
 }
 
 static kvs_status stats_iterate(gsl_root_fsolver *solver, double tolerance, double *out,

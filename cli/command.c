@@ -132,11 +132,22 @@ kvs_status kvs_print(struct kvs_text *text, FILE *out, struct kvs_error *err)
     return KVS_OK;
 }
 
+static bool command_takes(const struct kvs_options_spec *spec, const char *name)
+{
+    for (size_t g = 0; g < spec->n_groups; g++)
+        for (size_t i = 0; i < spec->groups[g]->n; i++)
+            if (strcmp(spec->groups[g]->options[i].name, name) == 0)
+                return true;
+    return false;
+}
+
 /* A folder that is not there would leave the built-in catalogue in its place, unnoticed. */
-static kvs_status command_check_catalogue(const struct kvs_options *options,
+static kvs_status command_check_catalogue(const struct kvs_options_spec *spec,
+                                          const struct kvs_options *options,
                                           struct kvs_error *err)
 {
-    const char *dir = kvs_options_str(options, "catalogue");
+    const char *dir =
+        command_takes(spec, "catalogue") ? kvs_options_str(options, "catalogue") : NULL;
     struct stat info;
     if (dir == NULL || (stat(dir, &info) == 0 && S_ISDIR(info.st_mode)))
         return KVS_OK;
@@ -156,7 +167,7 @@ bool kvs_command_parse(const struct kvs_options_spec *spec, int argc, const char
     }
     kvs_help help = kvs_options_help(*out);
     if (help == KVS_HELP_NONE) {
-        status = command_check_catalogue(*out, &err);
+        status = command_check_catalogue(spec, *out, &err);
         if (status == KVS_OK)
             return true;
     } else {

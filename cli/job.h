@@ -62,6 +62,7 @@ struct kvs_job_run {
     FILE *streams[2];
     struct kvs_timeline *timeline; /* NULL, or filled: then there is one row */
     struct kvs_plan **plan;        /* NULL, or the plan, returned to the caller */
+    double **busy_factors;         /* the same of kvs_predict_options, for one row */
     const struct kvs_plan *given;  /* NULL, or a plan that takes the place of the policy's */
     bool is_named_by_plan; /* the plan's policy is none of ours: rows carry its name alone */
     bool is_foreign;  /* the plan was not made for this: no bound, no measured rows beside it */
@@ -75,6 +76,23 @@ struct kvs_row_context kvs_job_context(const struct kvs_job *job);
  * becomes a row without results; other faults end the run. */
 kvs_status kvs_job_run(const struct kvs_job *job, struct kvs_job_run *run,
                        struct kvs_rows *rows, struct kvs_error *err) KVS_MUST_USE;
+
+/*
+ * The steps of kvs_job_run, for commands that do more with a row.
+ *
+ * Fills row i (arm by arm within a configuration) with its prediction: on any thread, and beside
+ * others unless run asks for a timeline, a plan or busy factors.
+ */
+kvs_status kvs_job_predict(const struct kvs_job *job, const struct kvs_job_run *run,
+                           const struct kvs_row_context *context, size_t i, struct kvs_row *row,
+                           struct kvs_error *err) KVS_MUST_USE;
+/* A configuration that does not fit or is refused becomes a row that says so, and one warning:
+ * what it lacks ("prediction"). Returns any other status. */
+kvs_status kvs_job_judge(struct kvs_job_run *run, struct kvs_row *row, const char *lacks,
+                         kvs_status status, const struct kvs_error *err) KVS_MUST_USE;
+/* Prints a row that is done, where the format has lines. */
+kvs_status kvs_job_tell(const struct kvs_job_run *run, const struct kvs_row *row,
+                        struct kvs_error *err) KVS_MUST_USE;
 
 /* cli/measured.c: the table of the experiment; a missing one is a warning. */
 kvs_status kvs_measured_load(struct kvs_job *job, struct kvs_catalogue *catalogue,

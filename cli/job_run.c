@@ -44,6 +44,8 @@ static void run_fill(struct kvs_row *row, const struct kvs_prediction *p)
 {
     row->predicted_ts = p->ts;
     row->predicted_ms = p->token_ms;
+    if (row->executor == NULL)
+        row->avg_ts = p->ts;
     run_fill_decision(row, &p->decision);
     if (p->edge.is_edge) {
         row->edge_ts = run_ts(&row->c, p->edge.other_ms);
@@ -66,6 +68,8 @@ static void run_fill(struct kvs_row *row, const struct kvs_prediction *p)
     row->issue_ms = p->breakdown.issue_ms;
     row->early_mib = p->breakdown.early_mib;
     row->late_mib = p->breakdown.late_mib;
+    row->compute_ms = p->compute_ms;
+    row->copies_ms = p->copies_ms;
 }
 
 static kvs_status run_predict(const struct kvs_case *c, const struct kvs_arm *arm,
@@ -120,7 +124,7 @@ static kvs_status run_range(struct kvs_row *row, const struct kvs_arm *arm,
 /* A plan made for something else says nothing about this configuration's bound. */
 static void run_disown(struct kvs_row *row)
 {
-    row->bound_ts = row->share = (double)NAN;
+    row->bound_ts = row->share = row->compute_ms = (double)NAN;
     row->bound_term = "";
     row->bound_name[0] = '\0';
 }
@@ -132,7 +136,8 @@ static kvs_status run_row(const struct kvs_job *s, const struct kvs_job_run *run
     struct kvs_predict_options options = {.exec = &kvs_exec_sim,
                                           .wants_edges = run->has_edges,
                                           .timeline = run->timeline,
-                                          .plan = run->plan};
+                                          .plan = run->plan,
+                                          .busy_factors = run->busy_factors};
     struct kvs_prediction p;
     KVS_TRY(run_predict(&row->c, arm, run, &options, &p, err));
     run_fill(row, &p);
@@ -148,9 +153,8 @@ static kvs_status run_row(const struct kvs_job *s, const struct kvs_job_run *run
     return KVS_OK;
 }
 
-/* A configuration that cannot run is a row that says so; the others still run. */
-static kvs_status run_judge(struct kvs_job_run *run, struct kvs_row *row, kvs_status status,
-                            const struct kvs_error *err)
+kvs_status kvs_job_judge(struct kvs_job_run *run, struct kvs_row *row, const char *lacks,
+                         kvs_status status, const struct kvs_error *err)
 {
     if (status != KVS_ENOFIT && status != KVS_EUNSUPPORTED)
         return status;
@@ -158,14 +162,14 @@ static kvs_status run_judge(struct kvs_job_run *run, struct kvs_row *row, kvs_st
         run->worst = status;
     (void)snprintf(row->error, sizeof row->error, "%.190s", err->text);
     if (run->console != NULL && strcmp(run->said, row->error) != 0)
-        kvs_console_warn(run->console, "%s at depth %llu has no prediction: %s", row->arm_name,
-                         (unsigned long long)row->n_depth, err->text);
+        kvs_console_warn(run->console, "%s at depth %llu has no %s: %s", row->arm_name,
+                         (unsigned long long)row->n_depth, lacks, err->text);
     (void)snprintf(run->said, sizeof run->said, "%s", row->error);
     return KVS_OK;
 }
 
-static kvs_status run_tell(struct kvs_job_run *run, const struct kvs_row *row,
-                           struct kvs_error *err)
+kvs_status kvs_job_tell(const struct kvs_job_run *run, const struct kvs_row *row,
+                        struct kvs_error *err)
 {
     for (size_t i = 0; i < KVS_COUNT_OF(run->writers); i++) {
         if (run->writers[i] == NULL)
@@ -183,27 +187,31 @@ struct run_work {
     struct kvs_rows *rows; /* room for all of them; n are done and told of */
 };
 
-/* Row i: arm by arm within a configuration. */
-static kvs_status run_work(void *context, size_t i, struct kvs_error *err)
+kvs_status kvs_job_predict(const struct kvs_job *job, const struct kvs_job_run *run,
+                           const struct kvs_row_context *context, size_t i, struct kvs_row *row,
+                           struct kvs_error *err)
 {
-    const struct run_work *w = context;
-    const struct kvs_job *s = w->job;
-    struct kvs_row_context row_context = kvs_job_context(s);
     struct kvs_configuration configuration;
-    struct kvs_row *row = &w->rows->items[i];
     uint64_t values[KVS_SETTING_COUNT];
-    size_t index = i / s->experiment.arms.n, arm = i % s->experiment.arms.n;
-    kvs_product_get(s->product, index, &configuration);
+    size_t index = i / job->experiment.arms.n, arm = i % job->experiment.arms.n;
+    kvs_product_get(job->product, index, &configuration);
     for (unsigned k = 0; k < KVS_SETTING_COUNT; k++)
-        values[k] = kvs_configuration_value(s->product, &configuration, (kvs_setting)k);
-    kvs_arm_apply(&s->experiment.arms.items[arm], &configuration.c.transport);
-    kvs_row_init(row, &row_context, &configuration.c, values, arm);
+        values[k] = kvs_configuration_value(job->product, &configuration, (kvs_setting)k);
+    kvs_arm_apply(&job->experiment.arms.items[arm], &configuration.c.transport);
+    kvs_row_init(row, context, &configuration.c, values, arm);
     row->configuration = index;
-    if (w->run->is_named_by_plan) {
+    if (run->is_named_by_plan) {
         row->policy = row->arm_name;
         row->llama_flags[0] = '\0';
     }
-    return run_row(s, w->run, row, err);
+    return run_row(job, run, row, err);
+}
+
+static kvs_status run_work(void *context, size_t i, struct kvs_error *err)
+{
+    const struct run_work *w = context;
+    struct kvs_row_context row_context = kvs_job_context(w->job);
+    return kvs_job_predict(w->job, w->run, &row_context, i, &w->rows->items[i], err);
 }
 
 static kvs_status run_take(void *context, size_t i, kvs_status status, struct kvs_error *err)
@@ -211,12 +219,12 @@ static kvs_status run_take(void *context, size_t i, kvs_status status, struct kv
     struct run_work *w = context;
     struct kvs_row *row = &w->rows->items[i];
     size_t n_arms = w->job->experiment.arms.n;
-    KVS_TRY(run_judge(w->run, row, status, err));
+    KVS_TRY(kvs_job_judge(w->run, row, "prediction", status, err));
     w->rows->n = i + 1;
     if (w->run->console != NULL)
         kvs_console_progress(w->run->console, (i + 1) / n_arms, kvs_product_n(w->job->product),
                              w->job->experiment.name != NULL ? w->job->experiment.name : "");
-    return run_tell(w->run, row, err);
+    return kvs_job_tell(w->run, row, err);
 }
 
 kvs_status kvs_job_run(const struct kvs_job *job, struct kvs_job_run *run,

@@ -8,6 +8,12 @@
 static const struct kvs_command commands[] = {
     {"predict", "what a KV transport gives: tokens per second, the bound, what limits it",
      kvs_command_predict},
+    {"replay", "run what predict predicts with real bytes, and set both side by side",
+     kvs_command_replay},
+    {"compare", "two results side by side: the errors of rows, or timelines",
+     kvs_command_compare},
+    {"probe", "measure this machine, and write its file or say what has changed",
+     kvs_command_probe},
     {"plan", "write the exact operations of a decode token as JSON Lines", kvs_command_plan},
     {"check", "read a machine, model, experiment or plan file, and say what it means",
      kvs_command_check},
@@ -29,10 +35,15 @@ static void main_help(FILE *out)
           "  0  done (a transport that declined and ran ordered is an answer, and said)\n"
           "  1  failure while running: input or output, memory\n"
           "  2  usage or bad input, a refused plan included\n"
-          "  4  does not fit in device memory\n\n"
+          "  3  outside --tolerance, or probe found a figure changed\n"
+          "  4  does not fit in memory\n"
+          "  5  digests differ: some policy did not read the bytes that it should\n"
+          "  77 no device to run on\n"
+          "  128 and more: ended by a signal, the rows that were done printed\n\n"
           "Examples\n"
           "  kvsim predict\n"
           "  kvsim predict --machine ./my-box.yaml -m qwen3-8b -d 4096-65536*2 -kvpd 0,1,2\n"
+          "  kvsim replay x4-bound -d 4096 -n 8 --verify\n"
           "  kvsim check ./my-box.yaml\n",
           out);
 }

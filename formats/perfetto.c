@@ -13,7 +13,7 @@ void perfetto_event_begin(struct perfetto *p, const char *name, const char *phas
     kvs_json_begin(&p->w, NULL, '{');
     kvs_json_str(&p->w, "name", name);
     kvs_json_str(&p->w, "ph", phase);
-    kvs_json_u64(&p->w, "pid", process);
+    kvs_json_u64(&p->w, "pid", p->first_process + process);
 }
 
 /* Microseconds with six digits, without a detour through double. Never the first key of an
@@ -43,11 +43,13 @@ static void perfetto_metadata_end(struct perfetto *p)
 
 static void perfetto_name_process(struct perfetto *p, uint32_t process, const char *name)
 {
+    char full[160];
+    snprintf(full, sizeof full, "%s%s%s", p->name, p->name[0] != '\0' ? ": " : "", name);
     perfetto_metadata_begin(p, "process_name", process, 0);
-    kvs_json_str(&p->w, "name", name);
+    kvs_json_str(&p->w, "name", full);
     perfetto_metadata_end(p);
     perfetto_metadata_begin(p, "process_sort_index", process, 0);
-    kvs_json_u64(&p->w, "sort_index", process);
+    kvs_json_u64(&p->w, "sort_index", p->first_process + process);
     perfetto_metadata_end(p);
 }
 
@@ -194,22 +196,44 @@ static void perfetto_write_item(struct perfetto *p, const struct perfetto_item *
     }
 }
 
-static kvs_status perfetto_write_events(struct perfetto *p)
+static kvs_status perfetto_write_part(struct perfetto *p)
 {
-    kvs_json_begin(&p->w, NULL, '{');
-    kvs_json_str(&p->w, "displayTimeUnit", "ms");
-    kvs_json_begin(&p->w, "traceEvents", '[');
-    perfetto_write_names(p);
-    for (size_t i = 0; i < p->n_items; i++)
-        perfetto_write_item(p, &p->items[i]);
-    KVS_TRY(perfetto_flows_write(p));
-    kvs_text_puts(p->w.text, "\n");
-    kvs_json_end(&p->w, ']');
-    kvs_json_end(&p->w, '}');
-    kvs_text_puts(p->w.text, "\n");
-    if (p->w.text->status != KVS_OK)
-        return kvs_error_set(p->err, p->w.text->status, "trace: %s",
-                             kvs_status_text(p->w.text->status));
+    if (p->plan->n_devices > p->machine->n_devices)
+        return kvs_error_set(p->err, KVS_EINVAL,
+                             "trace: the plan has %u devices, the machine %u",
+                             p->plan->n_devices, p->machine->n_devices);
+    kvs_status status = perfetto_items_create(p);
+    if (status == KVS_OK) {
+        perfetto_write_names(p);
+        for (size_t i = 0; i < p->n_items; i++)
+            perfetto_write_item(p, &p->items[i]);
+        status = perfetto_flows_write(p);
+    }
+    perfetto_items_destroy(p);
+    return status;
+}
+
+kvs_status kvs_perfetto_write_parts(const struct kvs_perfetto_part *parts, size_t n,
+                                    const struct kvs_machine *machine, struct kvs_text *out,
+                                    struct kvs_error *err)
+{
+    struct perfetto p = {.machine = machine, .w = {.text = out}, .err = err};
+    kvs_json_begin(&p.w, NULL, '{');
+    kvs_json_str(&p.w, "displayTimeUnit", "ms");
+    kvs_json_begin(&p.w, "traceEvents", '[');
+    for (size_t i = 0; i < n; i++) {
+        p.name = parts[i].name;
+        p.plan = parts[i].plan;
+        p.timeline = parts[i].timeline;
+        p.first_process = (uint32_t)i * (machine->n_devices + 1u);
+        KVS_TRY(perfetto_write_part(&p));
+    }
+    kvs_text_puts(out, "\n");
+    kvs_json_end(&p.w, ']');
+    kvs_json_end(&p.w, '}');
+    kvs_text_puts(out, "\n");
+    if (out->status != KVS_OK)
+        return kvs_error_set(err, out->status, "trace: %s", kvs_status_text(out->status));
     return KVS_OK;
 }
 
@@ -217,14 +241,6 @@ kvs_status kvs_perfetto_write(const struct kvs_plan *plan, const struct kvs_time
                               const struct kvs_machine *machine, struct kvs_text *out,
                               struct kvs_error *err)
 {
-    struct perfetto p = {
-        .plan = plan, .timeline = timeline, .machine = machine, .w = {.text = out}, .err = err};
-    if (plan->n_devices > machine->n_devices)
-        return kvs_error_set(err, KVS_EINVAL, "trace: the plan has %u devices, the machine %u",
-                             plan->n_devices, machine->n_devices);
-    kvs_status status = perfetto_items_create(&p);
-    if (status == KVS_OK)
-        status = perfetto_write_events(&p);
-    perfetto_items_destroy(&p);
-    return status;
+    struct kvs_perfetto_part part = {.name = "", .plan = plan, .timeline = timeline};
+    return kvs_perfetto_write_parts(&part, 1, machine, out, err);
 }

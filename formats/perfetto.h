@@ -44,4 +44,17 @@ kvs_status kvs_perfetto_write(const struct kvs_plan *plan, const struct kvs_time
                               const struct kvs_machine *machine, struct kvs_text *out,
                               struct kvs_error *err) KVS_MUST_USE;
 
+/* One of several runs in a trace. All borrowed. */
+struct kvs_perfetto_part {
+    const char *name; /* stands before the names of its processes: "ordered: gpu0" */
+    const struct kvs_plan *plan;
+    const struct kvs_timeline *timeline;
+};
+
+/* The same for several runs side by side, each with processes of its own: those of part i are
+ * numbered from i x (devices of the machine + 1). */
+kvs_status kvs_perfetto_write_parts(const struct kvs_perfetto_part *parts, size_t n,
+                                    const struct kvs_machine *machine, struct kvs_text *out,
+                                    struct kvs_error *err) KVS_MUST_USE;
+
 #endif

@@ -37,7 +37,6 @@ struct flow {
     struct flow_device *devices; /* owned, [n_devices] */
     struct flow_edge *edges;     /* owned, [n_edges] */
     size_t n_edges;
-    uint64_t n_arrows;
 };
 
 static kvs_time flow_duration(const struct perfetto_item *item)
@@ -93,7 +92,7 @@ static void flow_arrow_end(struct flow *f, const struct perfetto_item *item, con
     kvs_json_u64(&p->w, "tid",
                  perfetto_engine_track((perfetto_engine)item->engine, item->lane));
     kvs_json_str(&p->w, "cat", "flow");
-    kvs_json_u64(&p->w, "id", f->n_arrows);
+    kvs_json_u64(&p->w, "id", p->n_arrows);
     if (phase[0] == 'f')
         kvs_json_str(&p->w, "bp", "e");
     perfetto_event_time(p, "ts", item->span->start_ps);
@@ -105,7 +104,7 @@ static void flow_arrow(struct flow *f, uint32_t copy, uint32_t compute)
 {
     const struct perfetto_item *from = &f->p->items[copy];
     const char *name = kvs_tag_name((kvs_tag)from->op->tag);
-    f->n_arrows++;
+    f->p->n_arrows++;
     flow_arrow_end(f, from, name, "s");
     flow_arrow_end(f, &f->p->items[compute], name, "f");
 }

@@ -33,6 +33,9 @@ struct perfetto {
     const struct kvs_plan *plan;
     const struct kvs_timeline *timeline;
     const struct kvs_machine *machine;
+    const char *name;       /* before the names of processes, or "" */
+    uint32_t first_process; /* number of the host */
+    uint64_t n_arrows;      /* of the whole trace so far */
     struct kvs_json_writer w;
     struct kvs_error *err;
     struct perfetto_item *items; /* owned, [n_items], by start, end, place in the timeline */

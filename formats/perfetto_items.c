@@ -231,4 +231,6 @@ void perfetto_items_destroy(struct perfetto *p)
 {
     kvs_mem_free(p->items);
     kvs_mem_free(p->n_lanes);
+    p->items = NULL;
+    p->n_lanes = NULL;
 }

@@ -9,7 +9,7 @@
 
 #include "formats/row_internal.h"
 
-typedef enum column_kind { STR, CHARS, U64, F64, BOOL, HASH } column_kind;
+typedef enum column_kind { STR, CHARS, U64, F64, BOOL, HASH, ALL_TS, ALL_NS } column_kind;
 
 struct column {
     const char *name;
@@ -44,7 +44,7 @@ static const struct column columns[] = {
     COLUMN("arbitration", arbitration, STR),
     COLUMN("n_gen", n_gen, U64),
     COLUMN("n_depth", n_depth, U64),
-    COLUMN("avg_ts", predicted_ts, F64),
+    COLUMN("avg_ts", avg_ts, F64),
     COLUMN("arm", arm_name, STR),
     COLUMN("policy", policy, STR),
     COLUMN("kvpd", kvpd, U64),
@@ -82,6 +82,28 @@ static const struct column columns[] = {
     COLUMN("error", error, CHARS),
 };
 
+/* Behind the others, in rows that were run for real. */
+static const struct column replay_columns[] = {
+    COLUMN("executor", executor, STR),     COLUMN("stddev_ts", stddev_ts, F64),
+    COLUMN("samples_ts", samples, ALL_TS), COLUMN("samples_ns", samples, ALL_NS),
+    COLUMN("median_ts", median_ts, F64),   COLUMN("ci95_lo", ci_lo_ts, F64),
+    COLUMN("ci95_hi", ci_hi_ts, F64),      COLUMN("digest", digest, CHARS),
+    COLUMN("min_ms", min_ms, F64),         COLUMN("mad_ms", mad_ms, F64),
+    COLUMN("n_outliers", n_outliers, U64), COLUMN("diff_ms", diff_ms, F64),
+    COLUMN("diff_lo_ms", diff_lo_ms, F64), COLUMN("diff_hi_ms", diff_hi_ms, F64),
+    COLUMN("compute_ms", compute_ms, F64), COLUMN("copies_ms", copies_ms, F64),
+};
+
+/* Column i of a row, NULL behind the last. */
+static const struct column *column_at(const struct kvs_row *row, size_t i)
+{
+    if (i < KVS_COUNT_OF(columns))
+        return &columns[i];
+    i -= KVS_COUNT_OF(columns);
+    return row->executor != NULL && i < KVS_COUNT_OF(replay_columns) ? &replay_columns[i]
+                                                                     : NULL;
+}
+
 static const char *column_str(const struct column *column, const void *at)
 {
     return column->kind == CHARS ? (const char *)at : *(const char *const *)at;
@@ -97,6 +119,19 @@ static void csv_str(struct kvs_text *out, const char *text)
     for (; *text != '\0'; text++)
         kvs_text_append(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
     kvs_text_puts(out, "\"");
+}
+
+/* "7.1;7.2": a list in one cell. */
+static void csv_samples(struct kvs_text *out, const struct kvs_row_samples *samples, bool is_ts)
+{
+    char buf[KVS_UNITS_BUF];
+    for (size_t i = 0; i < samples->n; i++) {
+        kvs_text_puts(out, i > 0 ? ";" : "");
+        if (is_ts)
+            kvs_text_puts(out, kvs_format_f64(samples->ts[i], buf, sizeof buf));
+        else
+            kvs_text_printf(out, "%" PRIu64, samples->ns[i]);
+    }
 }
 
 static void csv_cell(struct kvs_text *out, const struct column *column, const void *at)
@@ -120,58 +155,88 @@ static void csv_cell(struct kvs_text *out, const struct column *column, const vo
     case HASH:
         kvs_text_printf(out, "%016" PRIx64, *(const uint64_t *)at);
         break;
+    case ALL_TS:
+    case ALL_NS:
+        csv_samples(out, at, column->kind == ALL_TS);
+        break;
     }
 }
 
 static void csv_write(struct kvs_text *out, const struct kvs_row *row, bool has_header)
 {
-    for (size_t i = 0; has_header && i < KVS_COUNT_OF(columns); i++)
-        kvs_text_printf(out, "%s%s", columns[i].name,
-                        i + 1 < KVS_COUNT_OF(columns) ? "," : "\n");
-    for (size_t i = 0; i < KVS_COUNT_OF(columns); i++) {
-        csv_cell(out, &columns[i], (const char *)row + columns[i].offset);
-        kvs_text_puts(out, i + 1 < KVS_COUNT_OF(columns) ? "," : "\n");
+    const struct column *column;
+    for (size_t i = 0; has_header && (column = column_at(row, i)) != NULL; i++)
+        kvs_text_printf(out, "%s%s", i > 0 ? "," : "", column->name);
+    kvs_text_puts(out, has_header ? "\n" : "");
+    for (size_t i = 0; (column = column_at(row, i)) != NULL; i++) {
+        kvs_text_puts(out, i > 0 ? "," : "");
+        csv_cell(out, column, (const char *)row + column->offset);
+    }
+    kvs_text_puts(out, "\n");
+}
+
+static void row_json_samples(struct kvs_json_writer *json, const char *name,
+                             const struct kvs_row_samples *samples, bool is_ts)
+{
+    kvs_json_begin(json, name, '[');
+    for (size_t i = 0; i < samples->n; i++) {
+        if (is_ts)
+            kvs_json_f64(json, NULL, samples->ts[i]);
+        else
+            kvs_json_u64(json, NULL, samples->ns[i]);
+    }
+    kvs_json_end(json, ']');
+}
+
+static void row_json_cell(struct kvs_json_writer *json, const struct column *column,
+                          const void *at)
+{
+    char hash[24];
+    switch (column->kind) {
+    case STR:
+    case CHARS:
+        kvs_json_str(json, column->name, column_str(column, at));
+        break;
+    case U64:
+        kvs_json_u64(json, column->name, *(const uint64_t *)at);
+        break;
+    case F64:
+        kvs_json_f64(json, column->name, *(const double *)at);
+        break;
+    case BOOL:
+        kvs_json_bool(json, column->name, *(const bool *)at);
+        break;
+    case HASH:
+        (void)snprintf(hash, sizeof hash, "%016" PRIx64, *(const uint64_t *)at);
+        kvs_json_str(json, column->name, hash);
+        break;
+    case ALL_TS:
+    case ALL_NS:
+        row_json_samples(json, column->name, at, column->kind == ALL_TS);
+        break;
     }
 }
 
 void kvs_row_json(struct kvs_json_writer *json, const struct kvs_row *row)
 {
-    char hash[24];
+    const struct column *column;
     kvs_json_begin(json, NULL, '{');
-    for (size_t i = 0; i < KVS_COUNT_OF(columns); i++) {
-        const struct column *column = &columns[i];
-        const void *at = (const char *)row + column->offset;
-        switch (column->kind) {
-        case STR:
-        case CHARS:
-            kvs_json_str(json, column->name, column_str(column, at));
-            break;
-        case U64:
-            kvs_json_u64(json, column->name, *(const uint64_t *)at);
-            break;
-        case F64:
-            kvs_json_f64(json, column->name, *(const double *)at);
-            break;
-        case BOOL:
-            kvs_json_bool(json, column->name, *(const bool *)at);
-            break;
-        case HASH:
-            (void)snprintf(hash, sizeof hash, "%016" PRIx64, *(const uint64_t *)at);
-            kvs_json_str(json, column->name, hash);
-            break;
-        }
-    }
+    for (size_t i = 0; (column = column_at(row, i)) != NULL; i++)
+        row_json_cell(json, column, (const char *)row + column->offset);
     kvs_json_end(json, '}');
 }
 
 static void row_init_results(struct kvs_row *row)
 {
     double *const results[] = {
-        &row->predicted_ts, &row->predicted_ms,   &row->lo_ts,     &row->hi_ts,
-        &row->edge_ts,      &row->bound_ts,       &row->share,     &row->bottleneck_busy,
-        &row->exposed_ms,   &row->runner_up_busy, &row->loop_ms,   &row->copy_ms,
-        &row->wait_ms,      &row->issue_ms,       &row->early_mib, &row->late_mib,
-        &row->measured_ts,  &row->err_pct,
+        &row->avg_ts,     &row->predicted_ts,    &row->predicted_ms,   &row->lo_ts,
+        &row->hi_ts,      &row->edge_ts,         &row->bound_ts,       &row->share,
+        &row->exposed_ms, &row->bottleneck_busy, &row->runner_up_busy, &row->loop_ms,
+        &row->copy_ms,    &row->wait_ms,         &row->issue_ms,       &row->early_mib,
+        &row->late_mib,   &row->measured_ts,     &row->err_pct,        &row->stddev_ts,
+        &row->median_ts,  &row->ci_lo_ts,        &row->ci_hi_ts,       &row->min_ms,
+        &row->mad_ms,     &row->diff_ms,         &row->diff_lo_ms,     &row->diff_hi_ms,
+        &row->compute_ms, &row->copies_ms,
     };
     for (size_t i = 0; i < KVS_COUNT_OF(results); i++)
         *results[i] = (double)NAN;
@@ -230,6 +295,7 @@ void kvs_row_init(struct kvs_row *row, const struct kvs_row_context *context,
     row->machine_hash = context->machine_hash;
     row->model_hash = context->model_hash;
     row->schema_version = KVS_ROW_SCHEMA_VERSION;
+    row->executor = context->replay != NULL ? context->replay->executor : NULL;
     row_init_results(row);
     kvs_row_print_flags(row, true, &flags);
     (void)snprintf(row->llama_flags, sizeof row->llama_flags, "%s",

@@ -20,6 +20,14 @@
 
 #define KVS_ROW_SCHEMA_VERSION 1
 
+/* How rows were run for real. All borrowed. */
+struct kvs_row_replay {
+    const char *executor;
+    bool is_measured; /* it measures time */
+    uint32_t n_repetitions;
+    uint32_t n_warmup;
+};
+
 /* What the rows of one experiment share. All borrowed. */
 struct kvs_row_context {
     const char *version;                     /* of kvsim */
@@ -29,6 +37,14 @@ struct kvs_row_context {
     uint64_t seed;
     uint64_t machine_hash; /* XXH3 of the file's bytes */
     uint64_t model_hash;
+    const struct kvs_row_replay *replay; /* how they were run; NULL: predictions alone */
+};
+
+/* One run each, in the order they were made. Borrowed. */
+struct kvs_row_samples {
+    const double *ts;   /* [n] tokens per second */
+    const uint64_t *ns; /* [n] of all tokens */
+    size_t n;
 };
 
 /* NaN stands for "none" in every double. Strings are borrowed but for arrays. */
@@ -61,10 +77,11 @@ struct kvs_row {
     uint64_t kvpd;
     double kvpb_mib; /* 0: no limit */
 
-    double predicted_ts;        /* tokens per second, all sequences together */
-    double predicted_ms;        /* per token */
-    double lo_ts, hi_ts;        /* ends of unmeasured figures; none when all are measured */
-    uint64_t n_declined;        /* segments that ran ordered although a ring was asked for */
+    double avg_ts;       /* llama-bench's name: mean of what was measured, or predicted */
+    double predicted_ts; /* tokens per second, all sequences together */
+    double predicted_ms; /* per token */
+    double lo_ts, hi_ts; /* ends of unmeasured figures; none when all are measured */
+    uint64_t n_declined; /* segments that ran ordered although a ring was asked for */
     const char *decline_reason; /* "" */
     double edge_ts;             /* the other answer */
     char edge_reason[128];
@@ -79,10 +96,23 @@ struct kvs_row {
     double exposed_ms;
     double loop_ms, copy_ms, wait_ms, issue_ms, early_mib, late_mib;
     double measured_ts;
-    double err_pct; /* predicted against measured */
+    double err_pct; /* predicted against measured, of rates */
     uint64_t seed, machine_hash, model_hash, schema_version;
     char llama_flags[512]; /* of the fork's llama-bench */
-    char error[200];       /* why there is no prediction, or "" */
+    char error[200];       /* why there is no prediction, or no run, or "" */
+
+    /* Of rows that were run for real; executor is NULL in all others. */
+    const char *executor;
+    struct kvs_row_samples samples;
+    double stddev_ts;          /* of samples */
+    double median_ts;          /* rate of the median time */
+    double ci_lo_ts, ci_hi_ts; /* 95% interval of the median */
+    char digest[17];           /* "" where no bytes were moved */
+    double min_ms, mad_ms;     /* per token: the fastest run, median distance from the median */
+    uint64_t n_outliers;
+    double diff_ms, diff_lo_ms,
+        diff_hi_ms;               /* per token: this arm less the first, 95% interval */
+    double compute_ms, copies_ms; /* per token, each alone: what a naive model adds up */
 };
 
 /* Fills everything that does not come from a run; results become "none". Borrows all four. */
@@ -109,7 +139,7 @@ struct kvs_row_writer {
     size_t n_experiments;
 };
 
-/* A row as it is done: csv and jsonl. */
+/* A row as it is done: csv and jsonl. Rows of one writer are all run for real, or none is. */
 void kvs_row_write(struct kvs_row_writer *w, const struct kvs_row *row);
 /* All n rows of an experiment, once it is done: md and json. */
 void kvs_row_write_experiment(struct kvs_row_writer *w, const struct kvs_row_context *context,

@@ -240,6 +240,70 @@ static void foot_flags(const struct kvs_row_context *context, const struct kvs_r
     kvs_mem_free(memory);
 }
 
+/* Rows of one configuration whose digest is not that of its first row with one. */
+static bool foot_digests_are_equal(const struct kvs_row *rows, size_t n)
+{
+    const struct kvs_row *first = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].digest[0] == '\0')
+            continue;
+        if (first == NULL || first->configuration != rows[i].configuration)
+            first = &rows[i];
+        if (strcmp(first->digest, rows[i].digest) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void foot_digests(const struct kvs_row *rows, size_t n, struct kvs_text *out)
+{
+    size_t n_digests = 0;
+    for (size_t i = 0; i < n; i++)
+        n_digests += rows[i].digest[0] != '\0';
+    if (n_digests == 0)
+        kvs_text_puts(out, "no bytes were moved");
+    else if (!foot_digests_are_equal(rows, n))
+        kvs_text_puts(out, "DIGESTS DIFFER");
+    else if (n_digests > 1)
+        kvs_text_puts(out, "digests of a line are equal");
+    else
+        kvs_text_printf(out, "digest %s", rows[0].digest);
+}
+
+static const char *foot_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* What ran, and how to read what it measured. */
+static void foot_replay(const struct kvs_row_context *context, const struct kvs_row *rows,
+                        size_t n, struct kvs_text *out)
+{
+    const struct kvs_row_replay *replay = context->replay;
+    bool has_gain = context->experiment->arms.n > 1;
+    kvs_text_printf(out, "- executor %s%s: %u repetition%s after %u warm-up run%s; ",
+                    replay->executor, replay->is_measured ? "" : ", which measures no time",
+                    replay->n_repetitions, foot_plural(replay->n_repetitions), replay->n_warmup,
+                    foot_plural(replay->n_warmup));
+    foot_digests(rows, n, out);
+    kvs_text_puts(out, "\n");
+    if (strstr(replay->executor, "emulated"))
+        kvs_text_puts(out,
+                      "- emulated: shows what the plans give at this machine's pace, by real "
+                      "bytes and waits; it says nothing of the machine's own hardware\n");
+    if (replay->is_measured)
+        kvs_text_printf(out,
+                        "- measured: rate of the median time, \xc2\xb1 half of its 95%% "
+                        "interval%s\n",
+                        has_gain ? "; gain over the first policy, no difference where the 95% "
+                                   "interval of paired differences covers 0"
+                                 : "");
+    else if (has_gain)
+        kvs_text_puts(out, "- gain over the first policy\n");
+    kvs_text_puts(out, "- bottleneck of the fastest policy, as predicted, with its busy share "
+                       "of a token\n");
+}
+
 void kvs_row_notes_print(const struct kvs_row_notes *notes,
                          const struct kvs_row_context *context, const struct kvs_row *rows,
                          size_t n, struct kvs_text *out)
@@ -249,7 +313,9 @@ void kvs_row_notes_print(const struct kvs_row_notes *notes,
         kvs_text_printf(out, "[%zu] %s\n", i + 1, notes->items.items[i]);
     if (notes->items.n > 0)
         kvs_text_puts(out, "\n");
-    if (context->experiment->arms.n > 1)
+    if (context->replay != NULL)
+        foot_replay(context, rows, n, out);
+    else if (context->experiment->arms.n > 1)
         kvs_text_puts(out, "- gain over the first policy; share of the bound, bottleneck and "
                            "runner-up (busy share of a token) of the fastest\n");
     else

@@ -105,6 +105,18 @@ static void json_machine(struct kvs_json_writer *json, const struct kvs_row_cont
     KVS_ARRAY_FREE(&figures);
 }
 
+static void json_replay(struct kvs_json_writer *json, const struct kvs_row_replay *replay)
+{
+    if (replay == NULL)
+        return;
+    kvs_json_begin(json, "replay", '{');
+    kvs_json_str(json, "executor", replay->executor);
+    kvs_json_bool(json, "is_measured", replay->is_measured);
+    kvs_json_u64(json, "repetitions", replay->n_repetitions);
+    kvs_json_u64(json, "warmup", replay->n_warmup);
+    kvs_json_end(json, '}');
+}
+
 void kvs_row_json_experiment(struct kvs_json_writer *json,
                              const struct kvs_row_context *context, const struct kvs_row *row)
 {
@@ -121,6 +133,7 @@ void kvs_row_json_experiment(struct kvs_json_writer *json,
     kvs_json_str(json, "model_hash", hash);
     kvs_json_str(json, "measured", experiment->measured);
     json_settings(json, experiment);
+    json_replay(json, context->replay);
     json_machine(json, context, row);
     kvs_json_end(json, '}');
 }

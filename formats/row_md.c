@@ -1,84 +1,18 @@
-/* The md table: a line per configuration, its arms side by side, cells padded to align. */
+/* The md table: a line per configuration, its arms side by side. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/md_table.h"
 #include "formats/row_internal.h"
-
-/* Cells row by row, the titles first; every cell ends with a zero in text. */
-struct md_table {
-    struct kvs_text text;
-    KVS_ARRAY(size_t) cells;   /* offsets into text */
-    KVS_ARRAY(bool) is_number; /* [n_columns], filled by the titles */
-    kvs_status status;
-};
-
-static KVS_PRINTF(2, 3) void md_cell(struct md_table *t, const char *fmt, ...)
-{
-    char buf[256];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(buf, sizeof buf, fmt, args);
-    va_end(args);
-    if (t->status == KVS_OK)
-        t->status = KVS_ARRAY_PUSH(&t->cells, t->text.n, NULL);
-    kvs_text_append(&t->text, buf, strlen(buf) + 1);
-}
-
-static void md_title(struct md_table *t, bool is_number, const char *title, const char *unit)
-{
-    md_cell(t, "%s%s%s", title, unit[0] != '\0' ? " " : "", unit);
-    if (t->status == KVS_OK)
-        t->status = KVS_ARRAY_PUSH(&t->is_number, is_number, NULL);
-}
-
-static const char *md_at(const struct md_table *t, size_t line, size_t column)
-{
-    return t->text.data + t->cells.items[line * t->is_number.n + column];
-}
-
-static void md_print_line(const struct md_table *t, const size_t *widths, size_t line,
-                          struct kvs_text *out)
-{
-    for (size_t c = 0; c < t->is_number.n; c++)
-        kvs_text_printf(out, t->is_number.items[c] ? "| %*s " : "| %-*s ", (int)widths[c],
-                        md_at(t, line, c));
-    kvs_text_puts(out, "|\n");
-}
-
-static void md_print(const struct md_table *t, struct kvs_text *out)
-{
-    static const char dashes[] = "----------------------------------------------------------"
-                                 "----------------------------------------------------------";
-    size_t n_lines = t->cells.n / t->is_number.n;
-    void *memory;
-    if (kvs_mem_alloc(t->is_number.n, sizeof(size_t), &memory, NULL) != KVS_OK) {
-        out->status = KVS_ENOMEM;
-        return;
-    }
-    size_t *widths = memory;
-    for (size_t i = 0; i < t->cells.n; i++) {
-        size_t n = strlen(md_at(t, i / t->is_number.n, i % t->is_number.n));
-        if (n > widths[i % t->is_number.n])
-            widths[i % t->is_number.n] = n;
-    }
-    md_print_line(t, widths, 0, out);
-    for (size_t c = 0; c < t->is_number.n; c++)
-        kvs_text_printf(out, "|%.*s%s", (int)widths[c] + 1, dashes,
-                        t->is_number.items[c] ? ":" : "-");
-    kvs_text_puts(out, "|\n");
-    for (size_t line = 1; line < n_lines; line++)
-        md_print_line(t, widths, line, out);
-    kvs_mem_free(widths);
-}
 
 /* What the lines of one table have in common. */
 struct md_layout {
     const struct kvs_row_context *context;
     const struct kvs_row *rows;
     size_t n;
+    bool is_replay;
     struct kvs_row_notes notes;
     bool has_measured[KVS_EXPERIMENT_MAX_ARMS];
     int marker_width[KVS_EXPERIMENT_MAX_ARMS];
@@ -116,7 +50,7 @@ static bool md_shows(const struct kvs_experiment *experiment, unsigned setting)
     return setting == KVS_SETTING_DEPTH || experiment->values[setting].n > 1;
 }
 
-static void md_titles(struct md_table *t, const struct md_layout *layout)
+static void md_titles(struct kvs_md_table *t, const struct md_layout *layout)
 {
     const struct kvs_experiment *experiment = layout->context->experiment;
     for (unsigned s = 0; s < KVS_SETTING_COUNT; s++) {
@@ -124,67 +58,80 @@ static void md_titles(struct md_table *t, const struct md_layout *layout)
         bool is_number =
             kvs_setting_names(setting) == NULL && setting != KVS_SETTING_TENSOR_SPLIT;
         if (md_shows(experiment, s))
-            md_title(t, is_number,
-                     s == KVS_SETTING_DEPTH ? "n_depth" : kvs_setting_key(setting),
-                     s == KVS_SETTING_KVPB ? "MiB" : "");
+            kvs_md_title(t, is_number,
+                         s == KVS_SETTING_DEPTH ? "n_depth" : kvs_setting_key(setting),
+                         s == KVS_SETTING_KVPB ? "MiB" : "");
     }
     for (size_t a = 0; a < experiment->arms.n; a++) {
-        md_title(t, true, experiment->arms.items[a].name, "t/s");
+        kvs_md_title(t, true, experiment->arms.items[a].name, "t/s");
         if (layout->has_measured[a]) {
-            md_title(t, true, "measured", "");
-            md_title(t, true, "err", "");
+            kvs_md_title(t, true, "measured", "");
+            kvs_md_title(t, true, "err", "");
         }
         if (a > 0)
-            md_title(t, true, "gain", "");
+            kvs_md_title(t, true, "gain", "");
+        if (a > 0 && layout->is_replay && layout->has_measured[a])
+            kvs_md_title(t, true, "measured gain", "");
     }
-    md_title(t, true, "bound", "t/s");
-    md_title(t, true, "share", "");
-    md_title(t, false, "bottleneck", "");
-    md_title(t, false, "runner-up", "");
+    kvs_md_title(t, true, "bound", "t/s");
+    if (!layout->is_replay)
+        kvs_md_title(t, true, "share", "");
+    kvs_md_title(t, false, "bottleneck", "");
+    if (!layout->is_replay)
+        kvs_md_title(t, false, "runner-up", "");
 }
 
-static void md_percent(struct md_table *t, double percent)
+/* A rate, and how far half of the interval of its median reaches. */
+static void md_measured(struct kvs_md_table *t, const struct kvs_row *row)
 {
-    if (isfinite(percent))
-        md_cell(t, "%+.1f%%", percent);
+    double half_ts = row != NULL ? (row->ci_hi_ts - row->ci_lo_ts) / 2.0 : (double)NAN;
+    if (isfinite(half_ts))
+        kvs_md_cell(t, "%.2f \xc2\xb1 %.2f", row->measured_ts, half_ts);
     else
-        md_cell(t, "-");
+        kvs_md_number(t, row != NULL ? row->measured_ts : (double)NAN);
 }
 
-static void md_number(struct md_table *t, double value)
+/* first NULL: the first arm did not run. */
+static void md_measured_gain(struct kvs_md_table *t, const struct kvs_row *row,
+                             const struct kvs_row *first)
 {
-    if (isfinite(value))
-        md_cell(t, "%.2f", value);
+    bool is_known = row != NULL && first != NULL;
+    if (is_known && row->diff_lo_ms <= 0.0 && row->diff_hi_ms >= 0.0)
+        kvs_md_cell(t, "no difference");
     else
-        md_cell(t, "-");
+        kvs_md_percent(t, is_known ? (row->measured_ts / first->measured_ts - 1.0) * 100.0
+                                   : (double)NAN);
 }
 
-/* row NULL: this arm did not run. */
-static void md_arm(struct md_table *t, struct md_layout *layout, size_t arm,
-                   const struct kvs_row *row, double first_ts)
+/* row NULL: this arm did not run; nor did the first when that is NULL. */
+static void md_arm(struct kvs_md_table *t, struct md_layout *layout, size_t arm,
+                   const struct kvs_row *row, const struct kvs_row *first)
 {
     char buf[96] = "";
     double ts = row != NULL ? row->predicted_ts : (double)NAN;
+    double first_ts = first != NULL ? first->predicted_ts : (double)NAN;
     if (row != NULL)
         (void)md_marker(&layout->notes, row, buf, sizeof buf);
     if (isfinite(ts))
-        md_cell(t, "%.2f%-*s", ts, layout->marker_width[arm], buf);
+        kvs_md_cell(t, "%.2f%-*s", ts, layout->marker_width[arm], buf);
     else
-        md_cell(t, "-%-*s", layout->marker_width[arm], buf);
+        kvs_md_cell(t, "-%-*s", layout->marker_width[arm], buf);
     if (layout->has_measured[arm]) {
-        md_number(t, row != NULL ? row->measured_ts : (double)NAN);
-        md_percent(t, row != NULL ? row->err_pct : (double)NAN);
+        md_measured(t, row);
+        kvs_md_percent(t, row != NULL ? row->err_pct : (double)NAN);
     }
     if (arm > 0)
-        md_percent(t, (ts / first_ts - 1.0) * 100.0);
+        kvs_md_percent(t, (ts / first_ts - 1.0) * 100.0);
+    if (arm > 0 && layout->is_replay && layout->has_measured[arm])
+        md_measured_gain(t, row, first);
 }
 
-static void md_busy(struct md_table *t, const char *name, double busy)
+static void md_busy(struct kvs_md_table *t, const char *name, double busy)
 {
     if (name[0] != '\0' && isfinite(busy))
-        md_cell(t, "%s %.0f%%", name, busy * 100.0);
+        kvs_md_cell(t, "%s %.0f%%", name, busy * 100.0);
     else
-        md_cell(t, "-");
+        kvs_md_cell(t, "-");
 }
 
 /* The fastest arm that moves the cache; `resident` does not, and answers to no bound of a link.
@@ -202,8 +149,8 @@ static const struct kvs_row *md_fastest(const struct kvs_row *rows, size_t n)
 }
 
 /* The n rows of one configuration. */
-static void md_line(struct md_table *t, struct md_layout *layout, const struct kvs_row *rows,
-                    size_t n)
+static void md_line(struct kvs_md_table *t, struct md_layout *layout,
+                    const struct kvs_row *rows, size_t n)
 {
     const struct kvs_experiment *experiment = layout->context->experiment;
     const struct kvs_row *best = md_fastest(rows, n);
@@ -212,22 +159,23 @@ static void md_line(struct md_table *t, struct md_layout *layout, const struct k
         if (!md_shows(experiment, s))
             continue;
         kvs_experiment_print_value(experiment, (kvs_setting)s, rows->values[s], &value);
-        md_cell(t, "%s", value.data != NULL ? value.data : "");
+        kvs_md_cell(t, "%s", value.data != NULL ? value.data : "");
         kvs_text_fini(&value);
     }
-    double first_ts = rows[0].arm == 0 ? rows[0].predicted_ts : (double)NAN;
+    const struct kvs_row *first = rows[0].arm == 0 ? &rows[0] : NULL;
     for (size_t a = 0, i = 0; a < experiment->arms.n; a++) {
         bool has_row = i < n && rows[i].arm == a;
-        md_arm(t, layout, a, has_row ? &rows[i] : NULL, first_ts);
+        md_arm(t, layout, a, has_row ? &rows[i] : NULL, first);
         i += has_row;
     }
-    md_number(t, best->bound_ts);
-    if (isfinite(best->share))
-        md_cell(t, "%.0f%%", best->share * 100.0);
-    else
-        md_cell(t, "-");
+    kvs_md_number(t, best->bound_ts);
+    if (isfinite(best->share) && !layout->is_replay)
+        kvs_md_cell(t, "%.0f%%", best->share * 100.0);
+    else if (!layout->is_replay)
+        kvs_md_cell(t, "-");
     md_busy(t, best->bottleneck, best->bottleneck_busy);
-    md_busy(t, best->runner_up, best->runner_up_busy);
+    if (!layout->is_replay)
+        md_busy(t, best->runner_up, best->runner_up_busy);
 }
 
 static void md_head_placement(struct kvs_text *out, const struct kvs_experiment *e,
@@ -315,8 +263,9 @@ static void md_head(struct kvs_text *out, const struct md_layout *layout)
 void kvs_row_md(struct kvs_text *out, const struct kvs_row_context *context,
                 const struct kvs_row *rows, size_t n)
 {
-    struct md_layout layout = {.context = context, .rows = rows, .n = n};
-    struct md_table table = {0};
+    struct md_layout layout = {
+        .context = context, .rows = rows, .n = n, .is_replay = context->replay != NULL};
+    struct kvs_md_table table = {0};
     md_survey(&layout);
     md_head(out, &layout);
     md_titles(&table, &layout);
@@ -325,15 +274,10 @@ void kvs_row_md(struct kvs_text *out, const struct kvs_row_context *context,
             k++;
         md_line(&table, &layout, &rows[i], k);
     }
-    if (table.status == KVS_OK && table.text.status == KVS_OK)
-        md_print(&table, out);
-    else
-        out->status = KVS_ENOMEM;
+    kvs_md_print(&table, out);
     kvs_row_notes_print(&layout.notes, context, rows, n, out);
     if (layout.notes.status != KVS_OK)
         out->status = layout.notes.status;
     kvs_row_notes_fini(&layout.notes);
-    KVS_ARRAY_FREE(&table.cells);
-    KVS_ARRAY_FREE(&table.is_number);
-    kvs_text_fini(&table.text);
+    kvs_md_fini(&table);
 }

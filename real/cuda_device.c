@@ -12,6 +12,8 @@
 
 #define DEVICE_CALIBRATION_CYCLES 20000000ull /* some 10 ms */
 #define DEVICE_CALIBRATION_ROUNDS 3
+#define DEVICE_LINK_BYTES         (UINT64_C(256) << 20)
+#define DEVICE_LINK_ROUNDS        5
 
 kvs_status kvs_cuda_status(cudaError_t result, const char *call, int gpu, uint64_t size_bytes,
                            struct kvs_error *err)
@@ -64,6 +66,47 @@ const char *kvs_cuda_why_none(void)
         return n > 0 ? "" : "no GPU in this machine";
     cudaGetLastError();
     return cudaGetErrorString(result);
+}
+
+/* The best of a few copies: what the link can do. */
+static kvs_status device_link_rounds(int gpu, void *host, void *device, cudaEvent_t begin,
+                                     cudaEvent_t end, double *out_Bps, struct kvs_error *err)
+{
+    for (int round = 0; round < DEVICE_LINK_ROUNDS; round++) {
+        float ms = 0.0f;
+        KVS_CUDA(cudaEventRecord(begin, NULL), gpu, 0, err);
+        KVS_CUDA(cudaMemcpyAsync(device, host, DEVICE_LINK_BYTES, cudaMemcpyHostToDevice, NULL),
+                 gpu, DEVICE_LINK_BYTES, err);
+        KVS_CUDA(cudaEventRecord(end, NULL), gpu, 0, err);
+        KVS_CUDA(cudaEventSynchronize(end), gpu, 0, err);
+        KVS_CUDA(cudaEventElapsedTime(&ms, begin, end), gpu, 0, err);
+        double Bps = (double)DEVICE_LINK_BYTES / ((double)ms * 1e-3);
+        *out_Bps = Bps > *out_Bps ? Bps : *out_Bps;
+    }
+    return KVS_OK;
+}
+
+kvs_status kvs_cuda_link_Bps(int gpu, double *out_Bps, struct kvs_error *err)
+{
+    void *host = NULL, *device = NULL;
+    cudaEvent_t begin = NULL, end = NULL;
+    kvs_status status;
+    *out_Bps = 0.0;
+    device_ask_for_queues();
+    KVS_CUDA_GOTO(cudaSetDevice(gpu), gpu, 0, err, out);
+    KVS_CUDA_GOTO(cudaHostAlloc(&host, DEVICE_LINK_BYTES, 0), gpu, DEVICE_LINK_BYTES, err, out);
+    KVS_CUDA_GOTO(cudaMalloc(&device, DEVICE_LINK_BYTES), gpu, DEVICE_LINK_BYTES, err, out);
+    KVS_CUDA_GOTO(cudaEventCreate(&begin), gpu, 0, err, out);
+    KVS_CUDA_GOTO(cudaEventCreate(&end), gpu, 0, err, out);
+    status = device_link_rounds(gpu, host, device, begin, end, out_Bps, err);
+out:
+    if (begin)
+        cudaEventDestroy(begin);
+    if (end)
+        cudaEventDestroy(end);
+    cudaFree(device);
+    cudaFreeHost(host);
+    return status;
 }
 
 double cuda_now_s(void)

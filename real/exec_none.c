@@ -28,6 +28,12 @@ int kvs_cuda_n_gpus(void)
     return 0;
 }
 
+kvs_status kvs_cuda_link_Bps(int gpu, double *out_Bps, struct kvs_error *err)
+{
+    (void)gpu, (void)out_Bps;
+    return kvs_error_set(err, KVS_ENODEVICE, "cuda: %s", kvs_cuda_why_none());
+}
+
 const char *kvs_cuda_why_none(void)
 {
     return "this program was built without CUDA";

@@ -77,6 +77,24 @@ static void predict_breakdown(struct kvs_prediction *p, const struct kvs_run *ru
     };
 }
 
+static void predict_copies(struct kvs_prediction *p, const struct kvs_run *run,
+                           const struct kvs_machine *m)
+{
+    double sum_s = 0.0, longest_s = 0.0;
+    bool is_in_turn = false;
+    for (uint32_t d = 0; d < run->n_devices; d++) {
+        const struct kvs_link *link = &m->links[m->devices[d].link];
+        double seconds =
+            link->mode == KVS_LINK_UNLIMITED
+                ? 0.0
+                : (double)run->devices[d].moved_bytes[KVS_H2D] / link->rate[KVS_H2D].value;
+        sum_s += seconds;
+        longest_s = fmax(longest_s, seconds);
+        is_in_turn |= run->devices[d].tag_bytes[KVS_TAG_WINDOW] > 0;
+    }
+    p->copies_ms = (is_in_turn ? sum_s : longest_s) * 1e3 / (double)run->n_tokens;
+}
+
 static void predict_fill(struct kvs_prediction *p, const struct kvs_run *run,
                          const struct kvs_case *c)
 {
@@ -87,6 +105,8 @@ static void predict_fill(struct kvs_prediction *p, const struct kvs_run *run,
     predict_bottleneck(p, run, c->machine);
     p->exposed_ms = p->token_ms * (1.0 - fmin(1.0, p->bottleneck.busy_frac));
     predict_breakdown(p, run);
+    predict_copies(p, run, c->machine);
+    p->compute_ms = kvs_ms_from_ps(p->bound.chain_ps);
 }
 
 static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case *c,
@@ -97,6 +117,10 @@ static kvs_status predict_run(const struct kvs_plan *plan, const struct kvs_case
     struct kvs_exec_options exec = {0};
     KVS_TRY(kvs_exec_once(options->exec, plan, c, &exec, &run, options->timeline, err));
     predict_fill(out, &run, c);
+    if (options->busy_factors != NULL) {
+        *options->busy_factors = run.busy_factors;
+        run.busy_factors = NULL;
+    }
     kvs_run_fini(&run);
     return KVS_OK;
 }

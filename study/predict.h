@@ -42,6 +42,11 @@ struct kvs_prediction {
     struct kvs_busy runner_up;
     double exposed_ms; /* token time less the busiest resource's busy time */
     struct kvs_breakdown breakdown;
+    /* What a model without schedule or contention adds up, or takes the larger of. */
+    double compute_ms; /* of a token, device after device where they wait for each other */
+    double
+        copies_ms; /* bytes over the rate of the device's link, host to device: of all devices
+                          where whole windows are copied (ordered), else of the slowest */
     struct kvs_edge edge;
     uint64_t n_ops;         /* dispatched */
     uint32_t repeat_length; /* tokens of the repeating state found, 0: none */
@@ -52,6 +57,9 @@ struct kvs_predict_options {
     bool wants_edges;                /* run the neighbours too */
     struct kvs_timeline *timeline;   /* NULL, or filled for the caller (kvs_timeline_fini) */
     struct kvs_plan **plan;          /* NULL, or the plan, returned to the caller */
+    /* NULL, or [n_devices] by which compute is slower for being busy, returned to the caller
+     * (kvs_mem_free): NULL before the call, set as soon as the plan has run. */
+    double **busy_factors;
 };
 
 /* Borrows everything for the call. Errors: those of the policy, the checker and the executor.

@@ -73,6 +73,36 @@ static void test_mean_and_quantile(void **state)
     assert_near(kvs_quantile(x, 1, 0.3), 1, 0);
 }
 
+/* 2 4 4 4 5 5 7 9: mean 5, squares sum to 32; median 4.5, deviations 2.5 .5 .5 .5 .5 .5 2.5 4.5. */
+static void test_spread(void **state)
+{
+    (void)state;
+    const double x[] = {2, 4, 4, 4, 5, 5, 7, 9};
+    double scratch[8];
+    assert_near(kvs_stddev(x, 8), sqrt(32.0 / 7), 1e-15);
+    assert_near(kvs_stddev(x, 1), 0, 0);
+    assert_near(kvs_mad(x, 8, scratch), 0.5, 1e-15);
+    assert_near(x[0], 2, 0); /* as it was */
+}
+
+/* Of three samples the median of a resample is the middle one in 13 of 27 cases and each of the
+ * others in 7: the middle 95% reach both ends, the middle 40% neither. */
+static void test_bootstrap(void **state)
+{
+    (void)state;
+    const double x[] = {3, 1, 2};
+    struct kvs_interval wide, narrow;
+    struct kvs_rng *rng;
+    assert_int_equal(kvs_rng_create(1, &rng, NULL), KVS_OK);
+    assert_int_equal(kvs_bootstrap_median(x, 3, 2000, 0.95, rng, &wide, NULL), KVS_OK);
+    assert_int_equal(kvs_bootstrap_median(x, 3, 2000, 0.40, rng, &narrow, NULL), KVS_OK);
+    kvs_rng_destroy(rng);
+    assert_near(wide.lo, 1, 0);
+    assert_near(wide.hi, 3, 0);
+    assert_near(narrow.lo, 2, 0);
+    assert_near(narrow.hi, 2, 0);
+}
+
 static double square_less(double x, void *context)
 {
     const double *what = context;
@@ -109,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_norris),       cmocka_unit_test(test_line_by_hand),
         cmocka_unit_test(test_line_refused), cmocka_unit_test(test_mean_and_quantile),
+        cmocka_unit_test(test_spread),       cmocka_unit_test(test_bootstrap),
         cmocka_unit_test(test_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,16 +31,16 @@ struct trace {
     size_t n;
 };
 
-static kvs_time get_ps(const struct trace *t, const struct kvs_json_value *event,
-                       const char *key)
+static inline kvs_time get_ps(const struct trace *t, const struct kvs_json_value *event,
+                              const char *key)
 {
     double us = -1.0;
     assert_int_equal(kvs_json_get_f64(t->doc, event, key, true, 0.0, 1e9, &us, NULL), KVS_OK);
     return (kvs_time)llround(us * 1e6);
 }
 
-static void read_event(const struct trace *t, const struct kvs_json_value *value,
-                       struct event *e)
+static inline void read_event(const struct trace *t, const struct kvs_json_value *value,
+                              struct event *e)
 {
     const struct kvs_json_doc *doc = t->doc;
     const char *ph = NULL;
@@ -70,7 +70,7 @@ static void read_event(const struct trace *t, const struct kvs_json_value *value
                          KVS_OK);
 }
 
-static void write_trace(struct fixture *f, struct trace *t)
+static inline void write_trace(struct fixture *f, struct trace *t)
 {
     struct kvs_error err = {0};
     const struct kvs_json_value *events = NULL;
@@ -91,14 +91,14 @@ static void write_trace(struct fixture *f, struct trace *t)
         read_event(t, kvs_json_array_item(events, i), &t->events[i]);
 }
 
-static void destroy_trace(struct trace *t)
+static inline void destroy_trace(struct trace *t)
 {
     kvs_json_destroy(t->doc);
     kvs_text_fini(&t->text);
 }
 
 /* Track number of a name in process pid; -1 when there is none. */
-static int64_t track_of(const struct trace *t, int64_t pid, const char *label)
+static inline int64_t track_of(const struct trace *t, int64_t pid, const char *label)
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct event *e = &t->events[i];
@@ -109,8 +109,8 @@ static int64_t track_of(const struct trace *t, int64_t pid, const char *label)
     return -1;
 }
 
-static const struct event *find_slice(const struct trace *t, int64_t tid, const char *name,
-                                      kvs_time from_ps)
+static inline const struct event *find_slice(const struct trace *t, int64_t tid,
+                                             const char *name, kvs_time from_ps)
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct event *e = &t->events[i];
@@ -120,8 +120,8 @@ static const struct event *find_slice(const struct trace *t, int64_t tid, const 
     return NULL;
 }
 
-static void assert_slice(const struct trace *t, int64_t tid, const char *name, kvs_time from_ps,
-                         kvs_time to_ps)
+static inline void assert_slice(const struct trace *t, int64_t tid, const char *name,
+                                kvs_time from_ps, kvs_time to_ps)
 {
     const struct event *e = find_slice(t, tid, name, from_ps);
     if (!e)

@@ -51,6 +51,8 @@ static void test_arms(void **state)
         {"pipelined+late-kernel+yield-kv+n4+per-slot",
          "pipelined+n4+per-slot+yield-kv+late-kernel", 4, KVS_STREAMS_PER_SLOT, KVS_YIELD_KV,
          KVS_LATE_KERNEL},
+        {"continuous", "continuous", 1, KVS_STREAMS_ONE, KVS_YIELD_NONE, KVS_LATE_COPY},
+        {"continuous+n2", "continuous+n2", 2, KVS_STREAMS_ONE, KVS_YIELD_NONE, KVS_LATE_COPY},
     };
     (void)state;
     for (size_t i = 0; i < KVS_COUNT_OF(cases); i++) {
@@ -64,7 +66,12 @@ static void test_arms(void **state)
         assert_int_equal(transport.yield, cases[i].yield);
         assert_int_equal(transport.late, cases[i].late);
         assert_int_equal(transport.budget_bytes, 7);
+        assert_int_equal(transport.keeps_tail, arm.policy == &kvs_policy_continuous);
     }
+    struct kvs_arm arm;
+    struct kvs_error err = {0};
+    assert_int_equal(kvs_arm_parse("continuous+n2+yield", &arm, &err), KVS_EINVAL);
+    assert_string_equal(err.text, "continuous takes no option but nN, got \"yield\"");
 }
 
 /* llama.cpp's -kvpd: 0 is ordered, N is pipelined with look-ahead N. */

@@ -347,6 +347,48 @@ static void test_empty_and_stable(void **state)
     f->timeline = full;
 }
 
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)) != NULL; text++)
+        n++;
+    return n;
+}
+
+/* Two runs in one trace: processes 0, 1 and 2, 3; the arrows of the second count on. */
+static void test_parts(void **state)
+{
+    struct fixture *f = *state;
+    struct kvs_text alone = {0}, both = {0};
+    struct kvs_json_doc *doc;
+    const struct kvs_perfetto_part parts[] = {{"a", f->plan, &f->timeline},
+                                              {"b", f->plan, &f->timeline}};
+    assert_int_equal(kvs_perfetto_write(f->plan, &f->timeline, &f->machine, &alone, NULL),
+                     KVS_OK);
+    assert_int_equal(kvs_perfetto_write_parts(parts, 2, &f->machine, &both, NULL), KVS_OK);
+    assert_int_equal(kvs_json_parse("both", both.data, both.n, 0, &doc, NULL), KVS_OK);
+    kvs_json_destroy(doc);
+    for (int process = 0; process < 2; process++) {
+        char first[16], second[16];
+        snprintf(first, sizeof first, "\"pid\":%d,", process);
+        snprintf(second, sizeof second, "\"pid\":%d,", process + 2);
+        assert_true(count(alone.data, first) > 0);
+        assert_int_equal(count(both.data, first), count(alone.data, first));
+        assert_int_equal(count(both.data, second), count(alone.data, first));
+    }
+    assert_int_equal(count(both.data, "{\"name\":\"a: host\"}"), 1);
+    assert_int_equal(count(both.data, "{\"name\":\"b: host\"}"), 1);
+    size_t n_arrows = count(alone.data, "\"ph\":\"s\"");
+    assert_true(n_arrows > 0);
+    for (size_t id = 1; id <= 2 * n_arrows; id++) {
+        char arrow[32];
+        snprintf(arrow, sizeof arrow, "\"id\":%zu,", id);
+        assert_int_equal(count(both.data, arrow), 2);
+    }
+    kvs_text_fini(&alone);
+    kvs_text_fini(&both);
+}
+
 static void test_allocation_failures(void **state)
 {
     struct fixture *f = *state;
@@ -384,6 +426,7 @@ int main(void)
         TEST(test_bypass),
         TEST(test_foreign_timelines),
         TEST(test_empty_and_stable),
+        TEST(test_parts),
         TEST(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,13 @@ static int setup(void **state)
         status = kvs_experiment_complete(&f.experiment, 2, NULL);
     kvs_diags_print(&diags, stderr);
     kvs_diags_fini(&diags);
-    f.context = (struct kvs_row_context){"9.9", &f.experiment, f.machine, f.llm, 7, 0xab, 0xcd};
+    f.context = (struct kvs_row_context){.version = "9.9",
+                                         .experiment = &f.experiment,
+                                         .machine = f.machine,
+                                         .llm = f.llm,
+                                         .seed = 7,
+                                         .machine_hash = 0xab,
+                                         .model_hash = 0xcd};
     for (size_t i = 0; i < 4 && status == KVS_OK; i++)
         fixture_row(&f, i);
     *state = &f;
@@ -90,7 +96,7 @@ static int teardown(void **state)
 static void fill(struct kvs_row *row, double ms)
 {
     row->predicted_ms = ms;
-    row->predicted_ts = 1e3 / ms;
+    row->predicted_ts = row->avg_ts = 1e3 / ms;
     row->bound_ts = 25.0;
     row->bound_term = "link";
     row->share = 40.0 / ms;
@@ -410,6 +416,89 @@ static void test_md_error(void **state)
     kvs_row_writer_fini(&w);
 }
 
+static const double sample_ts[] = {12.5, 10.0};
+static const uint64_t sample_ns[] = {640000000, 800000000};
+static const struct kvs_row_replay replayed = {"host", true, 2, 1};
+
+/* As if the first two rows had been run: 8 t/s and 16 t/s were measured. */
+static void replay(struct fixture *f)
+{
+    f->context.replay = &replayed;
+    for (size_t i = 0; i < 4; i++)
+        fixture_row(f, i);
+    for (size_t i = 0; i < 2; i++) {
+        struct kvs_row *row = &f->rows[i];
+        fill(row, i == 0 ? 100.0 : 50.0);
+        row->measured_ts = row->median_ts = i == 0 ? 8.0 : 16.0;
+        row->err_pct = 25.0;
+        row->ci_lo_ts = row->measured_ts - 0.25;
+        row->ci_hi_ts = row->measured_ts + 0.75;
+        row->samples = (struct kvs_row_samples){sample_ts, sample_ns, 2};
+        (void)snprintf(row->digest, sizeof row->digest, "00000000000000ef");
+    }
+    f->rows[1].diff_ms = f->rows[1].diff_lo_ms = f->rows[1].diff_hi_ms = -50.0;
+}
+
+/* Columns of its own stand behind all others; a list is one cell, or an array. */
+static void test_replay_columns(void **state)
+{
+    struct fixture *f = *state;
+    struct kvs_row_writer csv = {.format = KVS_ROW_CSV}, json = {.format = KVS_ROW_JSONL};
+    struct kvs_json_doc *doc;
+    const struct kvs_json_value *list = NULL;
+    int64_t ns = 0;
+    replay(f);
+    kvs_row_write(&csv, &f->rows[0]);
+    assert_true(csv_column(csv.out.data, "executor") == csv_column(csv.out.data, "error") + 1);
+    const char *line = strchr(csv.out.data, '\n') + 1;
+    csv_cell_is(line, csv_column(csv.out.data, "executor"), "host");
+    csv_cell_is(line, csv_column(csv.out.data, "samples_ts"), "12.5;10");
+    csv_cell_is(line, csv_column(csv.out.data, "samples_ns"), "640000000;800000000");
+    csv_cell_is(line, csv_column(csv.out.data, "ci95_hi"), "8.75");
+    csv_cell_is(line, csv_column(csv.out.data, "digest"), "00000000000000ef");
+    csv_cell_is(line, csv_column(csv.out.data, "diff_ms"), "");
+    kvs_row_write(&json, &f->rows[0]);
+    assert_int_equal(kvs_json_parse("l", json.out.data, json.out.n - 1, 0, &doc, NULL), KVS_OK);
+    assert_int_equal(kvs_json_get(doc, kvs_json_root(doc), "samples_ns", true, &list, NULL),
+                     KVS_OK);
+    assert_int_equal(kvs_json_array_len(list), 2);
+    assert_true(kvs_json_as_i64(kvs_json_array_item(list, 1), 0, INT64_MAX, &ns));
+    assert_int_equal(ns, 800000000);
+    kvs_json_destroy(doc);
+    kvs_row_writer_fini(&csv);
+    kvs_row_writer_fini(&json);
+}
+
+static void test_replay_md(void **state)
+{
+    static const char expected[] =
+        "| n_depth | ordered t/s |    measured |    err | pipelined+n4 t/s |     measured |    "
+        "err |    gain | measured gain | bound t/s | bottleneck |\n"
+        "|--------:|------------:|------------:|-------:|-----------------:|-------------:|----"
+        "---:|--------:|--------------:|----------:|------------|\n"
+        "|    4096 |       10.00 | 8.00 \xc2\xb1 0.50 | +25.0% |            20.00 | 16.00 "
+        "\xc2\xb1 0.50 | +25.0% | +100.0% |       +100.0% |     25.00 | b.h2d 80%  |\n"
+        "\n"
+        "- executor host: 2 repetitions after 1 warm-up run; digests of a line are equal\n"
+        "- measured: rate of the median time, \xc2\xb1 half of its 95% interval; gain over the "
+        "first policy, no difference where the 95% interval of paired differences covers 0\n"
+        "- bottleneck of the fastest policy, as predicted, with its busy share of a token\n";
+    struct fixture *f = *state;
+    struct kvs_row_writer w = {.format = KVS_ROW_MD};
+    replay(f);
+    kvs_row_write_experiment(&w, &f->context, f->rows, 2);
+    const char *at = strstr(w.out.data, "| n_depth");
+    assert_non_null(at);
+    assert_memory_equal(at, expected, strlen(expected));
+    w.out.n = 0;
+    f->rows[1].diff_hi_ms = 1.0; /* the interval covers 0 */
+    (void)snprintf(f->rows[1].digest, sizeof f->rows[1].digest, "00000000000000ee");
+    kvs_row_write_experiment(&w, &f->context, f->rows, 2);
+    assert_non_null(strstr(w.out.data, "| +100.0% | no difference |"));
+    assert_non_null(strstr(w.out.data, "warm-up run; DIGESTS DIFFER\n"));
+    kvs_row_writer_fini(&w);
+}
+
 /* Any allocation of a writer may fail: the status sticks and nothing leaks. */
 static void test_out_of_memory(void **state)
 {
@@ -446,6 +535,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_md_resident, setup, teardown),
         cmocka_unit_test_setup_teardown(test_md_error, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_replay_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_replay_md, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

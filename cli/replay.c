@@ -1,0 +1,375 @@
+/* kvsim replay: what kvsim predict predicts, and the same plans run for real beside it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/executors.h"
+#include "cli/given.h"
+#include "cli/output.h"
+#include "cli/replay_run.h"
+#include "cli/settings.h"
+#include "cli/stop.h"
+#include "models/copy.h"
+#include "real/exec_cuda.h"
+
+static const char *const compute_choices[] = {"auto", "spin", "stream", NULL};
+static const char *const emulate_choices[] = {"no", "links", "bytes", NULL};
+enum { EMULATE_NO, EMULATE_LINKS, EMULATE_BYTES };
+
+static const struct kvs_option execution_options[] = {
+    {.name = "executor",
+     .kind = KVS_OPTION_ENUM,
+     .metavar = "NAME",
+     .fallback = "auto",
+     .choices = kvs_executor_names,
+     .is_common = true,
+     .help = "what runs the plans; auto: the best that can run here"},
+    {.name = "repetitions",
+     .alias = "-r",
+     .kind = KVS_OPTION_U64,
+     .metavar = "N",
+     .fallback = "5",
+     .min = 1,
+     .max = 100000,
+     .is_common = true,
+     .help = "measured runs of each policy; the policies take turns"},
+    {.name = "warmup",
+     .kind = KVS_OPTION_U64,
+     .metavar = "N",
+     .fallback = "1",
+     .max = 1000,
+     .help = "runs of each policy before them, not measured"},
+    {.name = "control",
+     .kind = KVS_OPTION_FLAG,
+     .is_common = true,
+     .help = "run the first policy once more as the last one: no difference should be found"},
+    {.name = "verify",
+     .kind = KVS_OPTION_FLAG,
+     .help = "overwrite bytes once they are used, so that a missing copy changes the digest"},
+    {.name = "time-scale",
+     .kind = KVS_OPTION_STRING,
+     .metavar = "X",
+     .fallback = "0",
+     .help = "host: seconds that a modelled second takes; 0: chosen by the executor"},
+    {.name = "map",
+     .kind = KVS_OPTION_SWEEP,
+     .metavar = "GPU",
+     .max = UINT16_MAX,
+     .help = "cuda: the GPU of each device of the machine, such as 0,0; default: one each"},
+    {.name = "compute",
+     .kind = KVS_OPTION_ENUM,
+     .metavar = "KIND",
+     .fallback = "auto",
+     .choices = compute_choices,
+     .help = "cuda: kernels that take the modelled time, or that read the weights"},
+    {.name = "emulate",
+     .kind = KVS_OPTION_ENUM,
+     .metavar = "HOW",
+     .fallback = "no",
+     .choices = emulate_choices,
+     .help =
+         "cuda: play the machine on the GPUs at hand; links: its copy engines and links, by "
+         "threads; bytes: so many more bytes that a faster link takes its time (one device)"},
+    {.name = "trace",
+     .kind = KVS_OPTION_STRING,
+     .metavar = "FILE",
+     .is_common = true,
+     .help = "write one more, recorded run of each policy for ui.perfetto.dev; takes one "
+             "configuration"},
+    {.name = "plan",
+     .kind = KVS_OPTION_STRING,
+     .metavar = "FILE",
+     .help = "run a plan from a file (kvsim plan writes one) on one configuration, once it is "
+             "proved"},
+};
+static const struct kvs_option_group execution_group = {"Execution", execution_options,
+                                                        KVS_COUNT_OF(execution_options)};
+static const struct kvs_option_group *const groups[] = {
+    &kvs_inputs_group, &kvs_workload_group, &kvs_placement_group, &kvs_transport_group,
+    &execution_group,  &kvs_output_group,   &kvs_common_group};
+static const char *const examples[] = {
+    "kvsim replay x4-bound -d 4096 -n 8 --executor serial --verify",
+    "kvsim replay --machine h200 -m qwen3-8b -d 16384 --policy ordered,pipelined --control",
+    "kvsim replay --machine h200 -d 4096 -n 4 --executor cuda --trace measured.json", NULL};
+static const struct kvs_options_spec spec = {
+    .program = "kvsim replay",
+    .summary =
+        "Predicts as kvsim predict does, and runs the same plans with real bytes: what was "
+        "measured\nstands beside what was predicted, and every policy must have read the same "
+        "bytes.\nWithout EXPERIMENT: the experiment " KVS_DEFAULT_EXPERIMENT
+        ", or with --machine or -m the flags\nand defaults alone. Flags override what an "
+        "experiment says.",
+    .operands = "[EXPERIMENT...]",
+    .max_operands = 64,
+    .groups = groups,
+    .n_groups = KVS_COUNT_OF(groups),
+    .examples = examples};
+
+/* State of one call. */
+struct replay {
+    const struct kvs_options *options; /* borrowed */
+    struct kvs_console console;
+    struct kvs_catalogue catalogue;
+    struct kvs_diags diags;
+    struct kvs_output output;
+    struct kvs_given given;
+    struct kvs_replay_options how;
+    uint16_t map[KVS_MACHINE_MAX_DEVICES];
+    unsigned emulate;
+    double factor; /* of bytes */
+    bool has_said_alone;
+    bool has_unequal;
+    kvs_status worst;
+};
+
+static kvs_status replay_time_scale(struct replay *p, struct kvs_error *err)
+{
+    kvs_status status =
+        kvs_parse_f64(kvs_options_str(p->options, "time-scale"), &p->how.run.time_scale, err);
+    if (status != KVS_OK && err != NULL)
+        (void)snprintf(err->file, sizeof err->file, "--time-scale");
+    if (status == KVS_OK && !(p->how.run.time_scale >= 0.0 && isfinite(p->how.run.time_scale)))
+        return kvs_error_at(err, KVS_ERANGE, "--time-scale", 0, 0, "must be 0 or more");
+    return status;
+}
+
+static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
+{
+    const struct kvs_options *o = p->options;
+    KVS_TRY(kvs_executor_choose(kvs_options_enum(o, "executor"), &p->how.exec, err));
+    KVS_TRY(replay_time_scale(p, err));
+    p->how.n_repetitions = (uint32_t)kvs_options_u64(o, "repetitions");
+    p->how.n_warmup = (uint32_t)kvs_options_u64(o, "warmup");
+    p->how.run.seed = kvs_options_u64(o, "seed");
+    p->how.run.verifies = kvs_options_flag(o, "verify");
+    p->how.run.compute = (kvs_exec_compute)kvs_options_enum(o, "compute");
+    p->how.run.stop = kvs_stop_flag();
+    p->emulate = kvs_options_enum(o, "emulate");
+    if (p->emulate != EMULATE_NO && strcmp(p->how.exec->name, "cuda") != 0)
+        return kvs_error_at(err, KVS_EINVAL, "--emulate", 0, 0,
+                            "plays a machine on GPUs, for the executor cuda, not %s",
+                            p->how.exec->name);
+    if (p->emulate != EMULATE_NO && p->how.run.compute == KVS_EXEC_COMPUTE_AUTO)
+        p->how.run.compute = KVS_EXEC_COMPUTE_SPIN;
+    if (!kvs_options_is_given(o, "trace"))
+        return KVS_OK;
+    if (!p->how.exec->is_measured)
+        return kvs_error_at(err, KVS_EINVAL, "--trace", 0, 0,
+                            "the executor %s has no times to record", p->how.exec->name);
+    return kvs_output_check_trace(kvs_options_str(o, "trace"), err);
+}
+
+/* One GPU per device of the machine. */
+static kvs_status replay_use_map(struct replay *p, const struct kvs_job *s,
+                                 struct kvs_error *err)
+{
+    size_t n;
+    const uint64_t *gpus = kvs_options_sweep(p->options, "map", &n);
+    if (n == 0)
+        return KVS_OK;
+    if (n != s->machine->n_devices || n > KVS_COUNT_OF(p->map)) {
+        kvs_error_at(err, KVS_EINVAL, "--map", 0, 0, "names %zu GPU%s, %s has %u device%s", n,
+                     n == 1 ? "" : "s", s->machine->name, (unsigned)s->machine->n_devices,
+                     s->machine->n_devices == 1 ? "" : "s");
+        kvs_error_hint(err, "one GPU per device; two devices may share one: --map 0,0");
+        return KVS_EINVAL;
+    }
+    for (size_t i = 0; i < n; i++)
+        p->map[i] = (uint16_t)gpus[i];
+    p->how.run.map = p->map;
+    return KVS_OK;
+}
+
+/* Another machine on the GPUs at hand: its devices share them in turn. */
+static kvs_status replay_use_emulation(struct replay *p, const struct kvs_job *s,
+                                       struct kvs_error *err)
+{
+    double link_Bps;
+    int n_gpus = kvs_cuda_n_gpus();
+    p->factor = 1.0;
+    if (p->emulate == EMULATE_NO)
+        return KVS_OK;
+    for (uint32_t d = 0; p->how.run.map == NULL && d < s->machine->n_devices; d++)
+        p->map[d] = (uint16_t)(d % (uint32_t)(n_gpus > 0 ? n_gpus : 1));
+    p->how.run.map = p->map;
+    p->how.run.emulates_links = p->emulate == EMULATE_LINKS;
+    if (p->emulate == EMULATE_LINKS)
+        return KVS_OK;
+    if (s->machine->n_devices != 1 || p->given.plan != NULL)
+        return kvs_error_at(err, KVS_EINVAL, "--emulate", 0, 0,
+                            "bytes takes a machine of one device and no --plan; links plays "
+                            "several");
+    KVS_TRY(kvs_cuda_link_Bps(p->map[0], &link_Bps, err));
+    p->factor = link_Bps / kvs_path_rate_Bps(s->machine, 0, KVS_H2D);
+    return KVS_OK;
+}
+
+/* The first arm once more, behind the others. */
+static kvs_status replay_add_control(const struct replay *p, struct kvs_job *s,
+                                     struct kvs_error *err)
+{
+    struct kvs_arm arm = s->experiment.arms.items[0];
+    char name[sizeof arm.name + sizeof KVS_REPLAY_CONTROL];
+    if (!kvs_options_flag(p->options, "control"))
+        return KVS_OK;
+    if (s->experiment.arms.n >= KVS_EXPERIMENT_MAX_ARMS)
+        return kvs_error_at(err, KVS_ERANGE, "--control", 0, 0, "at most %d policies",
+                            KVS_EXPERIMENT_MAX_ARMS);
+    (void)snprintf(name, sizeof name, "%s" KVS_REPLAY_CONTROL, arm.name);
+    (void)snprintf(arm.name, sizeof arm.name, "%.*s", (int)sizeof arm.name - 1, name);
+    return KVS_ARRAY_PUSH(&s->experiment.arms, arm, err);
+}
+
+static kvs_status replay_prepare(struct replay *p, struct kvs_job *s, struct kvs_job_run *run,
+                                 struct kvs_error *err)
+{
+    size_t n = kvs_product_n(s->product);
+    kvs_output_run(&p->output, p->options, run);
+    KVS_TRY(replay_use_map(p, s, err));
+    KVS_TRY(replay_use_emulation(p, s, err));
+    KVS_TRY(kvs_given_use(&p->given, s, run, err));
+    KVS_TRY(replay_add_control(p, s, err));
+    if (kvs_options_is_given(p->options, "trace") && n != 1) {
+        kvs_error_at(err, KVS_EINVAL, "--trace", 0, 0, "takes one configuration, got %zu", n);
+        kvs_error_hint(err, "choose with -d 16384");
+        return KVS_EINVAL;
+    }
+    kvs_job_warn(s, &p->console);
+    return KVS_OK;
+}
+
+static kvs_status replay_configurations(struct kvs_replay_work *work, struct kvs_rows *rows,
+                                        struct kvs_error *err)
+{
+    size_t n = kvs_product_n(work->job->product);
+    KVS_TRY(KVS_ARRAY_RESERVE(rows, n * work->job->experiment.arms.n, err));
+    for (size_t i = 0; i < n; i++) {
+        kvs_status status = kvs_replay_configuration(work, i, rows, err);
+        if (status == KVS_ESTOPPED)
+            return kvs_error_set(err, status, "stopped: %zu of %zu configurations are done", i,
+                                 n);
+        KVS_TRY(status);
+    }
+    return KVS_OK;
+}
+
+/* Rows that are done are printed whatever came after them. */
+static kvs_status replay_rows(struct replay *p, struct kvs_replay_work *work,
+                              struct kvs_error *err)
+{
+    struct kvs_row_context context = kvs_replay_context(work);
+    struct kvs_rows rows = {0};
+    struct kvs_error why = {0};
+    kvs_status status = replay_configurations(work, &rows, err);
+    if (status == KVS_EPLAN)
+        kvs_given_place(&p->given, err);
+    kvs_status printed = kvs_output_experiment(&p->output, &context, &rows, &why);
+    if (status == KVS_OK && printed != KVS_OK && err != NULL)
+        *err = why;
+    KVS_ARRAY_FREE(&rows);
+    return status == KVS_OK ? printed : status;
+}
+
+/* What is emulated says so wherever the executor's name is shown. */
+static const char *replay_executor(const struct replay *p)
+{
+    return p->emulate == EMULATE_LINKS   ? "cuda, emulated links"
+           : p->emulate == EMULATE_BYTES ? "cuda, emulated by bytes"
+                                         : p->how.exec->name;
+}
+
+static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_error *err)
+{
+    const char *trace = kvs_options_str(p->options, "trace");
+    struct kvs_job_run run = {.console = &p->console};
+    KVS_TRY(replay_prepare(p, s, &run, err));
+    struct kvs_replay_work work = {.job = s,
+                                   .run = &run,
+                                   .options = p->how,
+                                   .factor = p->factor,
+                                   .replay = {.executor = replay_executor(p),
+                                              .is_measured = p->how.exec->is_measured,
+                                              .n_repetitions = p->how.n_repetitions,
+                                              .n_warmup = p->how.n_warmup},
+                                   .wants_traces = trace != NULL,
+                                   .has_said_alone = p->has_said_alone};
+    kvs_status status = replay_rows(p, &work, err);
+    if (status == KVS_OK && trace != NULL)
+        status = kvs_replay_write_trace(&work, trace, err);
+    if (p->worst == KVS_OK)
+        p->worst = run.worst;
+    p->has_said_alone |= work.has_said_alone;
+    p->has_unequal |= work.has_unequal;
+    kvs_replay_work_fini(&work);
+    return status;
+}
+
+static kvs_status replay_experiment(struct replay *p, const char *name, struct kvs_error *err)
+{
+    struct kvs_job s = {0};
+    kvs_status status = kvs_job_open(&s, &p->catalogue, name, p->options, &p->diags, err);
+    if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
+        status = kvs_output_dry_run(&s, err);
+    else if (status == KVS_OK)
+        status = replay_job(p, &s, err);
+    kvs_job_fini(&s);
+    return status;
+}
+
+static kvs_status replay_experiments(struct replay *p, struct kvs_error *err)
+{
+    size_t n;
+    const char *const *names = kvs_options_operands(p->options, &n);
+    if (n == 0)
+        return replay_experiment(p, NULL, err);
+    for (size_t i = 0; i < n; i++)
+        KVS_TRY(replay_experiment(p, names[i], err));
+    return KVS_OK;
+}
+
+static kvs_status replay_all(struct replay *p, struct kvs_error *err)
+{
+    struct kvs_error why = {0};
+    KVS_TRY(replay_read_options(p, err));
+    KVS_TRY(kvs_given_read(&p->given, p->options, &p->console, err));
+    kvs_stop_listen();
+    kvs_status status = replay_experiments(p, err);
+    if (kvs_options_flag(p->options, "dry-run") || (status != KVS_OK && status != KVS_ESTOPPED))
+        return status;
+    kvs_status ended = kvs_output_end(&p->output, kvs_options_u64(p->options, "seed"), &why);
+    if (status == KVS_OK && ended != KVS_OK)
+        *err = why;
+    return status == KVS_OK ? ended : status;
+}
+
+static int replay_exit_code(const struct replay *p, kvs_status status,
+                            const struct kvs_error *err)
+{
+    int code = status != KVS_OK ? kvs_fail(status, &p->diags, err) : KVS_EXIT_OK;
+    if (kvs_stop_exit_code() != 0)
+        return kvs_stop_exit_code();
+    if (status != KVS_OK)
+        return code;
+    return p->has_unequal ? KVS_EXIT_DIGEST : kvs_exit_code(p->worst);
+}
+
+int kvs_command_replay(int argc, const char *const *argv)
+{
+    struct kvs_options *options;
+    struct kvs_error err = {0};
+    int code;
+    if (!kvs_command_parse(&spec, argc, argv, &options, &code))
+        return code;
+    struct replay p = {.options = options, .console = kvs_console_of(options)};
+    p.catalogue.dir = kvs_options_str(options, "catalogue");
+    kvs_output_open(&p.output, options);
+    kvs_diags_init(&p.diags);
+    code = replay_exit_code(&p, replay_all(&p, &err), &err);
+    kvs_output_close(&p.output);
+    kvs_given_fini(&p.given);
+    kvs_diags_fini(&p.diags);
+    kvs_catalogue_fini(&p.catalogue);
+    kvs_options_destroy(options);
+    return code;
+}
