@@ -59,12 +59,13 @@ struct cuda_exec {
     struct cuda_buffer *buffers; /* owned, [n_buffers] */
     cudaStream_t *streams;       /* owned, [n_queues]; [0] unused */
     struct cuda_op **ops;        /* owned, [n_segments][n_ops of it] */
-    struct cuda_event *events;   /* owned, [cuda_n_events]; the last is for collectives */
+    struct cuda_event *events;   /* owned, [cuda_n_events] */
     uint32_t max_ops;
     uint32_t n_instances;
-    uint64_t *shared_state;       /* owned, mapped host memory */
-    struct cuda_emulate *emulate; /* owned; NULL: real copy engines */
-    struct cuda_event pauses[2];  /* owned: how far behind the host the devices are */
+    uint64_t *shared_state;               /* owned, mapped host memory */
+    struct cuda_collectives *collectives; /* owned; NULL: the plan has none */
+    struct cuda_emulate *emulate;         /* owned; NULL: real copy engines */
+    struct cuda_event pauses[2];          /* owned: how far behind the host the devices are */
     uint32_t n_launched;
     bool spins; /* compute takes its modelled time, rather than real weights */
     int current_gpu;
@@ -109,6 +110,11 @@ kvs_status cuda_launch(struct cuda_exec *x, const struct cuda_now *now);
 /* Host work: its bytes, and the time that it stands for. */
 kvs_status cuda_host_work(struct cuda_exec *x, const struct cuda_now *now);
 
+/* cuda_collective.c: the members of a collective, all at once; first: the first of them. */
+kvs_status cuda_open_collectives(struct cuda_exec *x);
+void cuda_close_collectives(struct cuda_exec *x);
+kvs_status cuda_reduce(struct cuda_exec *x, const struct cuda_now *first);
+
 /* cuda_record.c */
 kvs_status cuda_record_begin(struct cuda_exec *x);
 /* A device operation that was just launched; its end is the event, or the present when the host
@@ -136,7 +142,7 @@ static inline size_t cuda_instance(const struct cuda_exec *x, kvs_op_id op, uint
 }
 static inline size_t cuda_n_events(const struct cuda_exec *x)
 {
-    return (size_t)x->max_ops * x->n_instances + 1;
+    return (size_t)x->max_ops * x->n_instances;
 }
 /* Members of a collective follow one another. */
 static inline bool cuda_is_last_member(const struct cuda_exec *x, const struct cuda_now *now)

@@ -519,50 +519,7 @@ static kvs_status ops_compute(struct cuda_exec *x, const struct cuda_now *now)
     return ops_fill(&w, 0);
 }
 
-/* ---- collectives, and the rest ---- */
-
-/* All members on one GPU: their streams meet in the first one's. */
-static kvs_status ops_reduce(struct cuda_exec *x, const struct cuda_now *now)
-{
-    const struct kvs_op *first = cuda_op_of(x, now);
-    uint16_t layer = x->program->segments[now->segment].ops[now->op].layer;
-    struct kvs_gpu_members members = {.n = first->collective.n_members};
-    int gpu = x->devices[cuda_device_of(x, first)].gpu;
-    uint64_t cycles = 0;
-    cudaStream_t lead = x->streams[first->queue];
-    struct cuda_event *meet = &x->events[cuda_n_events(x) - 1];
-    KVS_TRY(cuda_event_on(x, meet, gpu));
-    if (members.n > KVS_GPU_MAX_MEMBERS)
-        return kvs_error_set(x->err, KVS_EUNSUPPORTED, "cuda: a collective of more than %u",
-                             KVS_GPU_MAX_MEMBERS);
-    for (uint32_t i = 0; i < members.n; i++) {
-        const struct cuda_device *device = &x->devices[cuda_device_of(x, &first[i])];
-        if (device->gpu != gpu)
-            return kvs_error_set(x->err, KVS_EUNSUPPORTED,
-                                 "cuda: collectives between GPUs are not there yet");
-        members.states[i] = device->state;
-        if (x->emulate)
-            members.paces[i] = cuda_emulate_pace(x->emulate, cuda_device_of(x, &first[i]));
-        if (i == 0)
-            continue;
-        KVS_CUDA(cudaEventRecord(meet->event, x->streams[first[i].queue]), gpu, 0, x->err);
-        KVS_CUDA(cudaStreamWaitEvent(lead, meet->event, 0), gpu, 0, x->err);
-    }
-    if (x->spins) {
-        double cycles_per_ps = x->devices[cuda_device_of(x, first)].cycles_per_ps;
-        cycles = (uint64_t)((double)kvs_op_work_ps(&x->costs, first, 0) * cycles_per_ps);
-        members.n_trips = x->costs.n_trips;
-        members.cycles_per_us = (float)(cycles_per_ps * 1e6);
-    }
-    KVS_CUDA(
-        kvs_gpu_reduce(lead, &members, layer != KVS_NO_LAYER ? (int64_t)layer : -1, cycles),
-        gpu, 0, x->err);
-    KVS_CUDA(cudaEventRecord(meet->event, lead), gpu, 0, x->err);
-    for (uint32_t i = 1; i < members.n; i++)
-        KVS_CUDA(cudaStreamWaitEvent(x->streams[first[i].queue], meet->event, 0), gpu, 0,
-                 x->err);
-    return KVS_OK;
-}
+/* ---- the rest ---- */
 
 kvs_status cuda_launch(struct cuda_exec *x, const struct cuda_now *now)
 {
@@ -582,7 +539,7 @@ kvs_status cuda_launch(struct cuda_exec *x, const struct cuda_now *now)
         /* issued with its last member: what all of them wait for is on their streams then */
         struct cuda_now first = *now;
         first.op -= op->collective.n_members - 1;
-        return cuda_is_last_member(x, now) ? ops_reduce(x, &first) : KVS_OK;
+        return cuda_is_last_member(x, now) ? cuda_reduce(x, &first) : KVS_OK;
     }
     case KVS_CLASS_HOST_WORK:
     case KVS_CLASS_HOST_WAIT:

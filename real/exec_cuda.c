@@ -264,6 +264,7 @@ static void exec_cuda_close(void *session)
         return;
     cuda_record_fini(x);
     cuda_emulate_destroy(x->emulate);
+    cuda_close_collectives(x);
     for (unsigned i = 0; i < KVS_COUNT_OF(x->pauses); i++)
         if (x->pauses[i].event)
             cudaEventDestroy(x->pauses[i].event);
@@ -304,6 +305,7 @@ static kvs_status exec_open_parts(struct cuda_exec *x)
     KVS_TRY(cuda_open_devices(x));
     KVS_TRY(cuda_open_memory(x));
     KVS_TRY(cuda_bind_ops(x));
+    KVS_TRY(cuda_open_collectives(x));
     return x->options.emulates_links ? exec_open_emulate(x) : KVS_OK;
 }
 

@@ -182,6 +182,43 @@ static __global__ void gpu_reduce(const struct kvs_gpu_members members, int64_t 
         gpu_wait_cycles(start, (double)cycles);
 }
 
+static __device__ void gpu_complete(struct kvs_gpu_state *state, uint64_t sum, int64_t layer)
+{
+    if (layer < 0)
+        return;
+    state->sum = sum;
+    gpu_mix_now(state, (uint64_t)layer);
+}
+
+static __global__ void gpu_pack(const struct kvs_gpu_state *state, float *payload)
+{
+    payload[threadIdx.x] = (float)(state->sum >> (16 * threadIdx.x) & 0xffffu);
+}
+
+static __global__ void gpu_unpack(struct kvs_gpu_state *state, const float *payload,
+                                  int64_t layer)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < 4; i++)
+        sum += (uint64_t)payload[i] << (16 * i);
+    gpu_complete(state, sum, layer);
+}
+
+static __global__ void gpu_post(const struct kvs_gpu_state *state, uint64_t *post)
+{
+    *(volatile uint64_t *)post = state->sum;
+    __threadfence_system();
+}
+
+static __global__ void gpu_gather(struct kvs_gpu_state *state, const uint64_t *posts,
+                                  uint32_t n, uint32_t stride, int64_t layer)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += ((const volatile uint64_t *)posts)[(size_t)i * stride];
+    gpu_complete(state, sum, layer);
+}
+
 static __device__ void gpu_move(const struct kvs_gpu_move *m, uint64_t at, uint64_t step)
 {
     uint64_t unit = ((uint64_t)(uintptr_t)m->from | (uint64_t)(uintptr_t)m->to | m->from_pitch |
@@ -252,7 +289,9 @@ cudaError_t kvs_gpu_load(void)
     const void *const kernels[] = {
         (const void *)gpu_fold,    (const void *)gpu_mix,    (const void *)gpu_make,
         (const void *)gpu_hand_on, (const void *)gpu_reduce, (const void *)gpu_copy,
-        (const void *)gpu_spin,    (const void *)gpu_stream, (const void *)gpu_nothing};
+        (const void *)gpu_spin,    (const void *)gpu_stream, (const void *)gpu_nothing,
+        (const void *)gpu_pack,    (const void *)gpu_unpack, (const void *)gpu_post,
+        (const void *)gpu_gather};
     for (const void *kernel : kernels) {
         cudaFuncAttributes attributes;
         cudaError_t result = cudaFuncGetAttributes(&attributes, kernel);
@@ -306,6 +345,32 @@ cudaError_t kvs_gpu_reduce(cudaStream_t stream, const struct kvs_gpu_members *me
                            int64_t layer, uint64_t cycles)
 {
     gpu_reduce<<<1, 1, 0, stream>>>(*members, layer, cycles);
+    return cudaGetLastError();
+}
+
+cudaError_t kvs_gpu_pack(cudaStream_t stream, const struct kvs_gpu_state *state, float *payload)
+{
+    gpu_pack<<<1, 4, 0, stream>>>(state, payload);
+    return cudaGetLastError();
+}
+
+cudaError_t kvs_gpu_unpack(cudaStream_t stream, struct kvs_gpu_state *state,
+                           const float *payload, int64_t layer)
+{
+    gpu_unpack<<<1, 1, 0, stream>>>(state, payload, layer);
+    return cudaGetLastError();
+}
+
+cudaError_t kvs_gpu_post(cudaStream_t stream, const struct kvs_gpu_state *state, uint64_t *post)
+{
+    gpu_post<<<1, 1, 0, stream>>>(state, post);
+    return cudaGetLastError();
+}
+
+cudaError_t kvs_gpu_gather(cudaStream_t stream, struct kvs_gpu_state *state,
+                           const uint64_t *posts, uint32_t n, uint32_t stride, int64_t layer)
+{
+    gpu_gather<<<1, 1, 0, stream>>>(state, posts, n, stride, layer);
     return cudaGetLastError();
 }
 

@@ -85,6 +85,20 @@ struct kvs_gpu_members {
     float cycles_per_us;
 };
 
+/*
+ * Members on several GPUs. With a library that adds floats: pack puts the sum into payload[0..3], 16
+ * bits in each, which floats add exactly for up to 256 members; unpack takes the total from there
+ * into the state. Without one: each posts its sum to mapped host memory, and when all have, gathers
+ * the n posts, which lie `stride` words apart. layer < 0: there is no sum.
+ */
+cudaError_t kvs_gpu_pack(cudaStream_t stream, const struct kvs_gpu_state *state,
+                         float *payload);
+cudaError_t kvs_gpu_unpack(cudaStream_t stream, struct kvs_gpu_state *state,
+                           const float *payload, int64_t layer);
+cudaError_t kvs_gpu_post(cudaStream_t stream, const struct kvs_gpu_state *state,
+                         uint64_t *post);
+cudaError_t kvs_gpu_gather(cudaStream_t stream, struct kvs_gpu_state *state,
+                           const uint64_t *posts, uint32_t n, uint32_t stride, int64_t layer);
 /* Loads every kernel on the current device: a first launch that has to load one waits for the
  * device, and whoever feeds the device may be waiting for that launch. */
 cudaError_t kvs_gpu_load(void);
