@@ -345,7 +345,9 @@ static double token_us(const struct kvs_policy *policy)
     toy.plan = NULL;
     TOY_OK(policy->plan(&toy.c, NULL, &toy.plan, err));
     toy_run_with(&toy, (struct kvs_exec_options){0});
-    return (double)toy.run.total_ps * 1e-6 / toy.c.workload.n_gen;
+    double us = (double)toy.run.total_ps * 1e-6 / toy.c.workload.n_gen;
+    kvs_run_fini(&toy.run);
+    return us;
 }
 
 /*
