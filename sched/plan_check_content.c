@@ -360,28 +360,45 @@ static kvs_status content_fault_made(const struct kvs_content *content,
                           content->plan->buffers.items[expected->buffer].name, at, maker);
 }
 
-/* Cells that were made anew have been stored: nothing that the buffer holds there is older. */
+/* Of the cells in [lo, hi), made anew at once, those that are expected have been stored: nothing
+ * that the buffer holds there is older. */
+static kvs_status content_check_made(struct kvs_content *content,
+                                     const struct kvs_area *expected,
+                                     const struct kvs_run *made, uint64_t lo, uint64_t hi,
+                                     struct kvs_error *err)
+{
+    const struct kvs_content_buffer *buffer = &content->buffers[expected->buffer];
+    for (size_t i = content_find(buffer, lo);
+         i < buffer->runs.n && buffer->runs.items[i].lo < hi; i++) {
+        const struct kvs_run *run = &buffer->runs.items[i];
+        uint64_t from = run->lo > lo ? run->lo : lo, to = run->hi < hi ? run->hi : hi, at;
+        content->n_visited++;
+        if (run->serial < made->serial &&
+            kvs_area_meets(expected, 0, kvs_area_bytes(expected), from, to, &at))
+            return content_fault_made(content, expected, at, made, err);
+    }
+    return KVS_OK;
+}
+
+/* Leaps from one piece of the expected area to the next that was made anew: other devices make
+ * the other heads of the same rows. */
 static kvs_status content_check_stored(struct kvs_content *content,
                                        const struct kvs_area *expected, struct kvs_error *err)
 {
-    const struct kvs_content_buffer *buffer = &content->buffers[expected->buffer];
     const struct kvs_content_buffer *cells = &content->made[expected->buffer];
-    uint64_t end = kvs_area_end(expected), at;
-    size_t first = content_find(buffer, expected->offset);
-    for (size_t m = content_find(cells, expected->offset);
-         m < cells->runs.n && cells->runs.items[m].lo < end; m++) {
+    uint64_t end = kvs_area_end(expected), at = expected->offset, next;
+    while (at < end) {
+        size_t m = content_find(cells, at);
+        if (m == cells->runs.n)
+            return KVS_OK;
         const struct kvs_run *made = &cells->runs.items[m];
-        while (first < buffer->runs.n && buffer->runs.items[first].hi <= made->lo)
-            first++;
-        for (size_t i = first; i < buffer->runs.n && buffer->runs.items[i].lo < made->hi; i++) {
-            const struct kvs_run *run = &buffer->runs.items[i];
-            uint64_t lo = run->lo > made->lo ? run->lo : made->lo;
-            uint64_t hi = run->hi < made->hi ? run->hi : made->hi;
-            content->n_visited++;
-            if (run->serial < made->serial &&
-                kvs_area_meets(expected, 0, kvs_area_bytes(expected), lo, hi, &at))
-                return content_fault_made(content, expected, at, made, err);
-        }
+        at = made->lo > at ? made->lo : at;
+        content->n_visited++;
+        if (at >= end || !kvs_area_meets(expected, 0, kvs_area_bytes(expected), at, end, &next))
+            return KVS_OK;
+        if (next < made->hi)
+            KVS_TRY(content_check_made(content, expected, made, next, made->hi, err));
+        at = next < made->hi ? made->hi : next;
     }
     return KVS_OK;
 }
