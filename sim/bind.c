@@ -228,7 +228,7 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first)
     for (uint32_t q = 0; q < sim->n_queues; q++) {
         sim->queues[q].n_order = 0;
         sim->queues[q].n_issued = sim->queues[q].n_done = 0;
-        sim->queues[q].segment = first;
+        sim->queues[q].segment = &sim->segments[first];
         sim->queues[q].head_index = 0;
     }
     for (size_t i = 0; i < plan->ops.n; i++)

@@ -111,7 +111,7 @@ void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps)
 static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_queue *lead)
 {
     const struct sim_group *group = &sim->groups[lead->op->group];
-    const struct sim_op *first = &sim->segments[lead->segment].ops[group->first];
+    const struct sim_op *first = &lead->segment->ops[group->first];
     double longest = 0.0;
     for (uint32_t i = 0; i < group->n_members; i++) {
         const struct sim_device *device = &sim->devices[sim->queues[first[i].queue].device];

@@ -90,7 +90,7 @@ static bool host_wait(struct sim *sim)
     const struct sim_segment *s = &sim->segments[h->segment];
     for (; h->next_dep < h->op->n_dep; h->next_dep++) {
         const struct kvs_dep *dep = &s->deps[h->op->first_dep + h->next_dep];
-        const struct sim_op *on = sim_dep_op(sim, h->segment, h->token, dep);
+        const struct sim_op *on = sim_dep_op(sim, s, h->token, dep);
         if (!on || on->queue == KVS_HOST_QUEUE || on->done_before > h->token - dep->distance)
             continue; /* its own operations are over when it comes to a later one */
         host_block(sim, on, h->token - dep->distance, true);

@@ -5,7 +5,7 @@
 static bool queue_is_blocked(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    const struct kvs_dep *deps = sim->segments[q->segment].deps;
+    const struct kvs_dep *deps = q->segment->deps;
     for (; q->next_dep < q->op->n_dep; q->next_dep++) {
         const struct kvs_dep *dep = &deps[q->op->first_dep + q->next_dep];
         struct sim_op *on = sim_dep_op(sim, q->segment, q->head_token, dep);
@@ -14,7 +14,7 @@ static bool queue_is_blocked(struct sim *sim, uint32_t queue)
         uint32_t token = q->head_token - dep->distance;
         if (on->done_before > token) {
             /* done_ps is the latest instance's; of an older one the hop is over */
-            bool is_latest = on->done_before - token <= sim->segments[q->segment].period;
+            bool is_latest = on->done_before - token <= q->segment->period;
             kvs_time seen =
                 is_latest && on->queue != queue ? on->done_ps + sim->cost.hop_ps : 0;
             q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
@@ -148,7 +148,7 @@ static void queue_record(struct sim *sim, uint32_t queue, kvs_time start_ps)
 {
     const struct sim_queue *q = &sim->queues[queue];
     struct kvs_span span = {.token = q->head_token,
-                            .segment = q->segment,
+                            .segment = (uint32_t)(q->segment - sim->segments),
                             .op = q->order[q->head_index],
                             .queue = (uint16_t)queue,
                             .issue_ps = sim_head_issue_ps(q),
@@ -175,7 +175,7 @@ static void queue_wake_waiters(struct sim *sim, struct sim_op *op)
 static void queue_pop(struct sim *sim, struct sim_queue *q)
 {
     unsigned phase = q->op->phase;
-    struct sim_segment *s = &sim->segments[q->segment];
+    struct sim_segment *s = q->segment;
     q->n_done++;
     q->head = SIM_HEAD_NONE;
     q->bypasses = false;
@@ -186,8 +186,8 @@ static void queue_pop(struct sim *sim, struct sim_queue *q)
     }
     q->head_index = 0;
     q->head_token += s->period - phase + s->ops[q->order[0]].phase;
-    while (q->head_token >= s->end_token && q->segment + 1 < sim->group_end)
-        s = &sim->segments[++q->segment];
+    while (q->head_token >= s->end_token && s + 1 < sim->segments + sim->group_end)
+        s = ++q->segment;
     q->op = &s->ops[q->order[0]];
 }
 
@@ -197,7 +197,7 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
     struct sim_op *op = q->op;
     sim->run->n_dispatched++;
     op->done_ps = sim->now_ps;
-    op->done_before = q->head_token - op->phase + sim->segments[q->segment].period;
+    op->done_before = q->head_token - op->phase + q->segment->period;
     if (sim->timeline)
         queue_record(sim, queue, start_ps);
     if (q->is_on_engine)
@@ -220,7 +220,7 @@ static void queue_finish_collective(struct sim *sim, uint32_t leader)
 {
     const struct sim_queue *lead = &sim->queues[leader];
     const struct sim_group *group = &sim->groups[lead->op->group];
-    const struct sim_op *first = &sim->segments[lead->segment].ops[group->first];
+    const struct sim_op *first = &lead->segment->ops[group->first];
     kvs_time start = lead->start_ps;
     for (uint32_t i = 0; i < group->n_members; i++)
         queue_finish(sim, first[i].queue, start);

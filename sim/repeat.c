@@ -237,8 +237,7 @@ static bool repeat_is_warm(const struct sim *sim)
     if (sim->host.token < s->first_token + s->longest_distance)
         return false;
     for (uint32_t i = 1; i < sim->n_queues; i++)
-        if (sim->queues[i].n_issued != sim->queues[i].n_done &&
-            sim->queues[i].segment != sim->host.segment)
+        if (sim->queues[i].n_issued != sim->queues[i].n_done && sim->queues[i].segment != s)
             return false;
     return true;
 }

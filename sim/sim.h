@@ -85,7 +85,7 @@ struct sim_queue {
     uint32_t n_order;
     uint32_t head_index; /* n_done mod n_order */
     uint32_t head_token;
-    uint32_t segment; /* of the head */
+    struct sim_segment *segment; /* of the head */
     uint32_t next_waiter;
     uint32_t next_dep; /* dependencies of the head already met */
     uint32_t trips_left;
@@ -290,14 +290,15 @@ void sim_repeat_token(struct sim *sim);
  * The operation that a dependency of an operation of this segment and token names, in the segment
  * of that instance; NULL when the instance was over before the group began.
  */
-static inline struct sim_op *sim_dep_op(const struct sim *sim, uint32_t segment, uint32_t token,
+static inline struct sim_op *sim_dep_op(const struct sim *sim,
+                                        const struct sim_segment *segment, uint32_t token,
                                         const struct kvs_dep *dep)
 {
     if (token < sim->group_token + dep->distance)
         return NULL;
-    while (KVS_UNLIKELY(token - dep->distance < sim->segments[segment].first_token))
+    while (KVS_UNLIKELY(token - dep->distance < segment->first_token))
         segment--;
-    return &sim->segments[segment].ops[dep->op];
+    return &segment->ops[dep->op];
 }
 static inline kvs_time sim_head_issue_ps(const struct sim_queue *q)
 {
