@@ -104,7 +104,7 @@ static void list_policies(struct kvs_text *out)
     for (size_t i = 0; i < kvs_n_policies; i++)
         kvs_text_printf(out, "  %-12s  %s [%s]\n", kvs_policies[i]->name,
                         kvs_policies[i]->summary, kvs_policies[i]->source);
-    kvs_text_puts(out, "  options of pipelined, joined by +:\n");
+    kvs_text_puts(out, "  options of pipelined, joined by + (nN of continuous too):\n");
     for (size_t i = 0; i < kvs_n_arm_options; i++)
         kvs_text_printf(out, "    %-12s  %s\n", kvs_arm_options[i].name,
                         kvs_arm_options[i].summary);

@@ -26,6 +26,8 @@ static void flags_transport(const struct kvs_row *row, struct kvs_text *out)
 
 void kvs_row_print_flags(const struct kvs_row *row, bool has_depth, struct kvs_text *out)
 {
+    if (row->is_host_kv && row->c.transport.keeps_tail)
+        return; /* continuous: nobody has flags for it */
     if (row->is_host_kv)
         kvs_text_printf(out, "-nkvo%s ", row->is_pinned ? " --kv-cpu-pinned" : "");
     kvs_text_printf(out, "-ctk %s -ctv %s", row->type_k, row->type_v);

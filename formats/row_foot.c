@@ -203,7 +203,7 @@ static void foot_flags_lines(const struct foot_flags *f, bool is_host_kv, struct
     const char *title =
         is_host_kv ? "- flags of the llama.cpp fork:\n" : "- llama.cpp flags:\n";
     for (size_t i = 0; i < f->n; i++) {
-        bool is_seen = f->rows[i].is_host_kv != is_host_kv;
+        bool is_seen = f->rows[i].is_host_kv != is_host_kv || f->hashes[i] == 0;
         for (size_t j = 0; j < i && !is_seen; j++)
             is_seen = f->hashes[j] == f->hashes[i];
         if (is_seen)
@@ -218,7 +218,7 @@ static void foot_flags(const struct kvs_row_context *context, const struct kvs_r
                        size_t n, struct kvs_text *out)
 {
     void *memory;
-    bool needs_patch = false;
+    bool needs_patch = false, has_continuous = false;
     if (kvs_mem_alloc(2 * n, sizeof(uint64_t), &memory, NULL) != KVS_OK) {
         out->status = KVS_ENOMEM;
         return;
@@ -228,6 +228,7 @@ static void foot_flags(const struct kvs_row_context *context, const struct kvs_r
         struct kvs_text text = {0};
         kvs_row_print_flags(&rows[i], false, &text);
         f.hashes[i] = text.n > 0 ? kvs_hash(text.data, text.n, 0) : 0;
+        has_continuous |= text.n == 0;
         kvs_text_fini(&text);
     }
     foot_flags_lines(&f, false, out);
@@ -237,6 +238,8 @@ static void foot_flags(const struct kvs_row_context *context, const struct kvs_r
     if (needs_patch)
         kvs_text_puts(out, "- per-slot, yield and late-kernel have no flag in llama.cpp: their "
                            "flags are those of plain pipelined\n");
+    if (has_continuous)
+        kvs_text_puts(out, "- continuous is neither in llama.cpp nor in its fork\n");
     kvs_mem_free(memory);
 }
 
@@ -326,6 +329,5 @@ void kvs_row_notes_print(const struct kvs_row_notes *notes,
     foot_compute(&rows[0], out);
     foot_memory(&rows[0], out);
     foot_ranges(context, rows, n, out);
-    if (rows[0].llama_flags[0] != '\0')
-        foot_flags(context, rows, n, out);
+    foot_flags(context, rows, n, out);
 }
