@@ -27,6 +27,7 @@ struct kvs_command {
 int kvs_command_predict(int argc, const char *const *argv);
 int kvs_command_replay(int argc, const char *const *argv);
 int kvs_command_compare(int argc, const char *const *argv);
+int kvs_command_validate(int argc, const char *const *argv);
 int kvs_command_probe(int argc, const char *const *argv);
 int kvs_command_check(int argc, const char *const *argv);
 int kvs_command_plan(int argc, const char *const *argv);

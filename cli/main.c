@@ -12,6 +12,8 @@ static const struct kvs_command commands[] = {
      kvs_command_replay},
     {"compare", "two results side by side: the errors of rows, or timelines",
      kvs_command_compare},
+    {"validate", "predict every measured row shipped here, and say how far off that is",
+     kvs_command_validate},
     {"probe", "measure this machine, and write its file or say what has changed",
      kvs_command_probe},
     {"plan", "write the exact operations of a decode token as JSON Lines", kvs_command_plan},

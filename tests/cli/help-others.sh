@@ -1,4 +1,4 @@
-for command in replay compare plan check plot list; do
+for command in replay compare validate plan check plot list; do
     "$KVSIM" $command --help
     echo =====
 done
