@@ -4,35 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/judge.h"
 #include "formats/trace_read.h"
 
 #define COMPARE_MAX_BYTES ((size_t)1 << 30)
 
-static const char *const format_choices[] = {"md", "json", NULL};
-
 static const struct kvs_option compare_options[] = {
-    {.name = "tolerance",
-     .kind = KVS_OPTION_FRAC,
-     .metavar = "PERCENT",
-     .is_common = true,
-     .help = "exit with 3 when the mean error of rows is larger, such as 3%"},
     {.name = "trace",
      .kind = KVS_OPTION_STRING,
      .metavar = "FILE",
      .is_common = true,
      .help = "write two timelines as one for ui.perfetto.dev"},
-    {.name = "output",
-     .alias = "-o",
-     .kind = KVS_OPTION_ENUM,
-     .metavar = "FORMAT",
-     .fallback = "md",
-     .choices = format_choices,
-     .is_common = true,
-     .help = "format on stdout"},
 };
 static const struct kvs_option_group compare_group = {"Comparison", compare_options,
                                                       KVS_COUNT_OF(compare_options)};
-static const struct kvs_option_group *const groups[] = {&compare_group, &kvs_common_group};
+static const struct kvs_option_group *const groups[] = {&kvs_judge_group, &compare_group,
+                                                        &kvs_common_group};
 static const char *const examples[] = {
     "kvsim compare predicted.jsonl measured.jsonl --tolerance 3%",
     "kvsim compare measured.jsonl",
@@ -103,7 +90,7 @@ int kvs_command_compare(int argc, const char *const *argv)
     if (!kvs_command_parse(&spec, argc, argv, &options, &code))
         return code;
     struct kvs_comparison c = {
-        .options = options, .is_json = kvs_options_enum(options, "output") == 1, .text = &text};
+        .options = options, .is_json = kvs_judge_is_json(options), .text = &text};
     kvs_status status = compare_all(&c, &err);
     if (status == KVS_OK)
         status = kvs_print(&text, stdout, &err);

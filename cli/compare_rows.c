@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/compare.h"
+#include "cli/judge.h"
 #include "formats/md_table.h"
 #include "study/compare.h"
 
@@ -148,17 +149,6 @@ static void rows_print_md(const struct rows *r)
                         c->files[1].label);
 }
 
-static void rows_json_accuracy(struct kvs_json_writer *w, const char *key,
-                               const struct kvs_accuracy *a)
-{
-    kvs_json_begin(w, key, '{');
-    kvs_json_u64(w, "n", a->n);
-    kvs_json_f64(w, "mean_err_pct", a->mean_frac * 100.0);
-    kvs_json_f64(w, "signed_err_pct", a->bias_frac * 100.0);
-    kvs_json_f64(w, "worst_err_pct", a->worst_frac * 100.0);
-    kvs_json_end(w, '}');
-}
-
 static void rows_print_json(const struct rows *r)
 {
     struct kvs_json_writer w = {.text = r->c->text};
@@ -166,8 +156,8 @@ static void rows_print_json(const struct rows *r)
     kvs_json_str(&w, "predicted_from", r->c->files[r->predicted_from].path);
     kvs_json_str(&w, "measured_from", r->c->files[r->measured_from].path);
     kvs_json_bool(&w, "is_measured", !r->is_prediction_only);
-    rows_json_accuracy(&w, "prediction", &r->accuracy);
-    rows_json_accuracy(&w, "naive", &r->naive_accuracy);
+    kvs_judge_json(&w, "prediction", &r->accuracy);
+    kvs_judge_json(&w, "naive", &r->naive_accuracy);
     kvs_json_begin(&w, "rows", '[');
     for (size_t i = 0; i < r->pairs.n; i++) {
         kvs_json_begin(&w, NULL, '{');
@@ -185,29 +175,6 @@ static void rows_print_json(const struct rows *r)
     kvs_text_puts(r->c->text, "\n");
 }
 
-static void rows_judge(const struct rows *r)
-{
-    const struct kvs_options *options = r->c->options;
-    double tolerance = kvs_options_frac(options, "tolerance");
-    if (!kvs_options_is_given(options, "tolerance") || r->accuracy.mean_frac <= tolerance)
-        return;
-    r->c->is_outside = true;
-    fprintf(stderr, "the mean error of %.3g%% is outside --tolerance %.3g%%\n",
-            r->accuracy.mean_frac * 100.0, tolerance * 100.0);
-}
-
-/* A bare 3 would be 300%. */
-static kvs_status rows_check_tolerance(const struct kvs_comparison *c, struct kvs_error *err)
-{
-    double tolerance = kvs_options_frac(c->options, "tolerance");
-    if (tolerance <= 1.0)
-        return KVS_OK;
-    kvs_error_at(err, KVS_ERANGE, "--tolerance", 0, 0, "must be at most 100%%, got %.4g%%",
-                 tolerance * 100.0);
-    kvs_error_hint(err, "write 3%% or 0.03");
-    return KVS_ERANGE;
-}
-
 static kvs_status rows_run(struct rows *r, struct kvs_error *err)
 {
     struct kvs_comparison *c = r->c;
@@ -215,7 +182,7 @@ static kvs_status rows_run(struct rows *r, struct kvs_error *err)
         KVS_TRY(kvs_results_read(c->files[i].path, c->files[i].bytes, c->files[i].n,
                                  &r->results[i], err));
     rows_choose_sides(r);
-    KVS_TRY(rows_check_tolerance(c, err));
+    KVS_TRY(kvs_judge_check(c->options, err));
     KVS_TRY(kvs_results_match(&r->results[0], &r->results[1], &r->pairs, err));
     if (r->pairs.n == 0)
         return kvs_error_at(err, KVS_EINVAL, c->files[1].path, 0, 0,
@@ -229,7 +196,7 @@ static kvs_status rows_run(struct rows *r, struct kvs_error *err)
         rows_print_json(r);
     else
         rows_print_md(r);
-    rows_judge(r);
+    r->c->is_outside = kvs_judge_is_outside(r->c->options, "", &r->accuracy);
     return KVS_OK;
 }
 

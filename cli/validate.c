@@ -5,35 +5,21 @@
 
 #include "base/json.h"
 #include "cli/job.h"
+#include "cli/judge.h"
 #include "cli/settings.h"
 #include "formats/md_table.h"
 #include "study/compare.h"
 
-static const char *const format_choices[] = {"md", "json", NULL};
-
 static const struct kvs_option validate_options[] = {
-    {.name = "tolerance",
-     .kind = KVS_OPTION_FRAC,
-     .metavar = "PERCENT",
-     .is_common = true,
-     .help = "exit with 3 when the mean error of a table is larger, such as 3%"},
     {.name = "rows",
      .kind = KVS_OPTION_FLAG,
      .is_common = true,
      .help = "list every row, not only the sums"},
-    {.name = "output",
-     .alias = "-o",
-     .kind = KVS_OPTION_ENUM,
-     .metavar = "FORMAT",
-     .fallback = "md",
-     .choices = format_choices,
-     .is_common = true,
-     .help = "format on stdout"},
 };
 static const struct kvs_option_group validate_group = {"Validation", validate_options,
                                                        KVS_COUNT_OF(validate_options)};
 static const struct kvs_option_group *const groups[] = {
-    &validate_group,      &kvs_inputs_group,    &kvs_workload_group,
+    &kvs_judge_group,     &validate_group,      &kvs_inputs_group, &kvs_workload_group,
     &kvs_placement_group, &kvs_transport_group, &kvs_common_group};
 static const char *const examples[] = {"kvsim validate", "kvsim validate --rows --tolerance 2%",
                                        "kvsim validate x4-bound --machine ./my-box.yaml", NULL};
@@ -163,6 +149,7 @@ static kvs_status validate_all(struct validate *v, struct kvs_error *err)
     const char *const *operands = kvs_options_operands(v->options, &n);
     struct kvs_catalogue_names names = {0};
     kvs_status status = KVS_OK;
+    KVS_TRY(kvs_judge_check(v->options, err));
     for (size_t i = 0; i < n; i++)
         KVS_TRY(validate_experiment(v, operands[i], true, err));
     if (n > 0)
@@ -239,17 +226,6 @@ static void validate_print(const struct validate *v, struct kvs_text *out)
                        "copies for ordered, the longer of them for the others\n");
 }
 
-static void validate_json_accuracy(struct kvs_json_writer *w, const char *key,
-                                   const struct kvs_accuracy *a)
-{
-    kvs_json_begin(w, key, '{');
-    kvs_json_u64(w, "n", a->n);
-    kvs_json_f64(w, "mean_err_pct", a->mean_frac * 100.0);
-    kvs_json_f64(w, "signed_err_pct", a->bias_frac * 100.0);
-    kvs_json_f64(w, "worst_err_pct", a->worst_frac * 100.0);
-    kvs_json_end(w, '}');
-}
-
 static void validate_print_json(const struct validate *v, struct kvs_text *out)
 {
     struct kvs_json_writer w = {.text = out};
@@ -259,8 +235,8 @@ static void validate_print_json(const struct validate *v, struct kvs_text *out)
         kvs_json_begin(&w, NULL, '{');
         kvs_json_str(&w, "experiment", t->experiment);
         kvs_json_str(&w, "table", t->table);
-        validate_json_accuracy(&w, "prediction", &t->accuracy);
-        validate_json_accuracy(&w, "naive", &t->naive_accuracy);
+        kvs_judge_json(&w, "prediction", &t->accuracy);
+        kvs_judge_json(&w, "naive", &t->naive_accuracy);
         kvs_json_begin(&w, "rows", '[');
         for (size_t k = 0; k < t->n; k++) {
             kvs_json_begin(&w, NULL, '{');
@@ -278,18 +254,14 @@ static void validate_print_json(const struct validate *v, struct kvs_text *out)
     kvs_text_puts(out, "\n");
 }
 
-/* Says which table is outside the tolerance. */
+/* Says which tables are outside the tolerance. */
 static bool validate_is_outside(const struct validate *v)
 {
-    double tolerance = kvs_options_frac(v->options, "tolerance");
     bool is_outside = false;
-    for (size_t i = 0; kvs_options_is_given(v->options, "tolerance") && i < v->tables.n; i++) {
-        const struct kvs_accuracy *a = &v->tables.items[i].accuracy;
-        if (!(a->mean_frac > tolerance))
-            continue;
-        is_outside = true;
-        fprintf(stderr, "%s: the mean error of %.3g%% is outside --tolerance %.3g%%\n",
-                v->tables.items[i].experiment, a->mean_frac * 100.0, tolerance * 100.0);
+    for (size_t i = 0; i < v->tables.n; i++) {
+        char of[80];
+        (void)snprintf(of, sizeof of, "%s: ", v->tables.items[i].experiment);
+        is_outside |= kvs_judge_is_outside(v->options, of, &v->tables.items[i].accuracy);
     }
     return is_outside;
 }
@@ -315,7 +287,7 @@ int kvs_command_validate(int argc, const char *const *argv)
     v.catalogue.dir = kvs_options_str(options, "catalogue");
     kvs_diags_init(&v.diags);
     kvs_status status = validate_all(&v, &err);
-    if (status == KVS_OK && kvs_options_enum(options, "output") == 1)
+    if (status == KVS_OK && kvs_judge_is_json(options))
         validate_print_json(&v, &text);
     else if (status == KVS_OK)
         validate_print(&v, &text);

@@ -8,3 +8,5 @@ echo "exit $?"
 echo "exit $?"
 "$KVSIM" validate equal-links
 echo "exit $?"
+"$KVSIM" validate x4-bound --tolerance 3
+echo "exit $?"
