@@ -2,78 +2,10 @@
  * leaves. */
 #include <math.h>
 
+#include "models/contention.h"
 #include "sim/sim.h"
 
-#define FLOW_BINDING_SLACK                                                                     \
-    1e-9 /* a resource that all its paths together cannot fill is left out */
-
-static uint32_t flow_resource_id(const struct kvs_machine *machine, uint32_t link, kvs_dir dir)
-{
-    return 2 * link + (machine->links[link].mode == KVS_LINK_SHARED ? 0 : (uint32_t)dir);
-}
-
-/* Demand that all devices together can put on every resource. */
-static void flow_add_demand(const struct sim *sim, double *demand)
-{
-    uint32_t memory = 2 * sim->machine->n_links;
-    for (uint32_t d = 0; d < sim->n_devices; d++)
-        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-            double path = sim->devices[d].cost.path_Bps[dir];
-            demand[memory] += path;
-            for (int32_t l = (int32_t)sim->machine->devices[d].link; l >= 0;
-                 l = sim->machine->links[l].parent)
-                demand[flow_resource_id(sim->machine, (uint32_t)l, (kvs_dir)dir)] += path;
-        }
-}
-
-static void flow_set_capacities(struct sim *sim)
-{
-    const struct kvs_machine *m = sim->machine;
-    for (uint32_t r = 0; r < sim->n_resources; r++) {
-        sim->capacity[r] = HUGE_VAL;
-        sim->opposite[r] = SIM_NONE;
-    }
-    for (uint32_t l = 0; l < m->n_links; l++) {
-        if (m->links[l].mode == KVS_LINK_UNLIMITED)
-            continue;
-        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-            uint32_t r = flow_resource_id(m, l, (kvs_dir)dir);
-            sim->capacity[r] = m->links[l].rate[dir].value;
-            const struct kvs_param *opposite = m->links[l].opposite;
-            sim->capacity_opposite[r] =
-                opposite[dir].value > 0.0 ? opposite[dir].value : sim->capacity[r];
-            /* one figure is enough: the other direction has to be seen moving */
-            if (m->links[l].mode == KVS_LINK_DUPLEX &&
-                (opposite[KVS_H2D].value > 0.0 || opposite[KVS_D2H].value > 0.0))
-                sim->opposite[r] = 2 * l + (1 - dir);
-        }
-    }
-    if (m->host.memory_rate.value > 0.0)
-        sim->capacity[2 * m->n_links] = m->host.memory_rate.value;
-}
-
-static bool flow_is_binding(const struct sim *sim, uint32_t resource, const double *demand)
-{
-    return demand[resource] > sim->capacity[resource] * (1.0 + FLOW_BINDING_SLACK) ||
-           sim->opposite[resource] != SIM_NONE;
-}
-
-/* Resources of a path that can bind beyond the path's own rate. */
-static uint32_t flow_path(const struct sim *sim, uint32_t d, kvs_dir dir, const double *demand,
-                          uint32_t *path)
-{
-    uint32_t n = 0;
-    for (int32_t l = (int32_t)sim->machine->devices[d].link;
-         l >= 0 && n + 1 < KVS_SHARE_MAX_PATH; l = sim->machine->links[l].parent) {
-        uint32_t r = flow_resource_id(sim->machine, (uint32_t)l, dir);
-        if (flow_is_binding(sim, r, demand))
-            path[n++] = r;
-    }
-    uint32_t memory = 2 * sim->machine->n_links;
-    if (flow_is_binding(sim, memory, demand))
-        path[n++] = memory;
-    return n;
-}
+_Static_assert(SIM_NONE == KVS_CONTENTION_NONE, "sim->opposite says either");
 
 /* The lowest domain of the flows that cross each resource or its opposite; [n_resources]. */
 static void flow_find_owners(const struct sim *sim, uint32_t *owner)
@@ -114,10 +46,10 @@ static void flow_join_domains(struct sim *sim)
     }
 }
 
-static kvs_status flow_alloc(struct sim *sim, double **demand)
+static kvs_status flow_alloc(struct sim *sim)
 {
     size_t n_flows = 2 * (size_t)sim->n_devices;
-    sim->n_resources = 2 * sim->machine->n_links + 1;
+    sim->n_resources = kvs_contention_n_resources(sim->machine);
     const struct {
         void **array;
         size_t n, bytes;
@@ -137,7 +69,6 @@ static kvs_status flow_alloc(struct sim *sim, double **demand)
         {(void **)&sim->local_capacity, sim->n_resources, sizeof *sim->local_capacity},
         {(void **)&sim->domains, n_flows, sizeof *sim->domains},
         {(void **)&sim->moving, n_flows, sizeof *sim->moving},
-        {(void **)demand, sim->n_resources, sizeof **demand},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(arrays); i++)
         KVS_TRY(kvs_mem_alloc(arrays[i].n, arrays[i].bytes, arrays[i].array, sim->err));
@@ -167,32 +98,32 @@ static void flow_fill_domains(struct sim *sim)
     }
 }
 
+/* A path on which nothing is contended for is left to its engine. */
+static void flow_add(struct sim *sim, const struct kvs_contention *contention, uint32_t device,
+                     kvs_dir dir)
+{
+    struct sim_flow *flow = &sim->flows[sim->n_flows];
+    flow->share.n_path =
+        kvs_contention_path(sim->machine, contention, device, dir, flow->share.path);
+    flow->engine = sim->devices[device].engine[dir];
+    sim->devices[device].flow[dir] = flow->share.n_path > 0 ? sim->n_flows++ : SIM_NONE;
+}
+
 kvs_status sim_flow_bind(struct sim *sim)
 {
-    double *demand = NULL;
-    kvs_status status = flow_alloc(sim, &demand);
-    if (status == KVS_OK) {
-        flow_set_capacities(sim);
-        flow_add_demand(sim, demand);
-        sim->stamp = 1;
-    }
-    for (uint32_t d = 0; d < sim->n_devices && status == KVS_OK; d++) {
-        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++) {
-            struct sim_flow *flow = &sim->flows[sim->n_flows];
-            sim->devices[d].flow[dir] = SIM_NONE;
-            flow->share.n_path = flow_path(sim, d, (kvs_dir)dir, demand, flow->share.path);
-            if (flow->share.n_path == 0)
-                continue;
-            flow->engine = sim->devices[d].engine[dir];
-            sim->devices[d].flow[dir] = sim->n_flows++;
-        }
-    }
-    if (status == KVS_OK) {
-        flow_join_domains(sim);
-        flow_fill_domains(sim);
-    }
-    kvs_mem_free(demand);
-    return status;
+    KVS_TRY(flow_alloc(sim));
+    const struct kvs_contention contention = {.capacity_Bps = sim->capacity,
+                                              .capacity_opposite_Bps = sim->capacity_opposite,
+                                              .opposite = sim->opposite,
+                                              .demand_Bps = sim->scratch_left};
+    kvs_contention_fill(sim->machine, &contention);
+    for (uint32_t d = 0; d < sim->n_devices; d++)
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++)
+            flow_add(sim, &contention, d, (kvs_dir)dir);
+    flow_join_domains(sim);
+    flow_fill_domains(sim);
+    sim->stamp = 1;
+    return KVS_OK;
 }
 
 /* Capacity now: a direction may be slower while the other one moves bytes. */
