@@ -82,13 +82,15 @@ static bool contention_can_bind(const struct kvs_contention *contention, uint32_
            contention->opposite[resource] != KVS_CONTENTION_NONE;
 }
 
+_Static_assert(KVS_MACHINE_MAX_DEPTH < KVS_SHARE_MAX_PATH, "a path and host memory");
+
 uint32_t kvs_contention_path(const struct kvs_machine *machine,
                              const struct kvs_contention *contention, uint32_t device,
                              kvs_dir dir, uint32_t *path)
 {
     uint32_t n = 0;
-    for (int32_t l = (int32_t)machine->devices[device].link;
-         l >= 0 && n + 1 < KVS_SHARE_MAX_PATH; l = machine->links[l].parent) {
+    for (int32_t l = (int32_t)machine->devices[device].link; l >= 0;
+         l = machine->links[l].parent) {
         uint32_t r = contention_resource(machine, (uint32_t)l, dir);
         if (contention_can_bind(contention, r))
             path[n++] = r;

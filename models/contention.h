@@ -42,8 +42,8 @@ void kvs_contention_fill(const struct kvs_machine *machine, const struct kvs_con
 
 /*
  * The resources on which a copy of the device may get less than its path carries alone.
- * Shape:   path has room for KVS_SHARE_MAX_PATH: links from the device's own upwards, then host
- *          memory. Of more than KVS_SHARE_MAX_PATH - 1 such links the uppermost are left out.
+ * Shape:   path has room for KVS_SHARE_MAX_PATH: links from the device's own upwards, at most
+ *          KVS_MACHINE_MAX_DEPTH, then host memory.
  * Returns: how many; 0: no other copy matters to it.
  * Owns:    nothing; contention was filled from this machine.
  */

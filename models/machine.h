@@ -96,6 +96,7 @@ struct kvs_compute_profile {
 
 #define KVS_MACHINE_MAX_DEVICES  1024u
 #define KVS_MACHINE_MAX_LINKS    4096u
+#define KVS_MACHINE_MAX_DEPTH    15u /* links from a device to host memory */
 #define KVS_MACHINE_MAX_PROFILES 256u
 
 struct kvs_device {

@@ -78,6 +78,24 @@ static void tree_place(struct kvs_machine_reader *reader, struct tree *tree, siz
         tree->place[tree->path[--n_path]] = (int64_t)tree->n_placed++;
 }
 
+/* Told of the first link too many of each chain; what hangs below it goes without saying. */
+static void tree_check_depth(struct kvs_machine_reader *reader, const struct tree *tree)
+{
+    for (size_t i = 0; i < reader->drafts.n; i++) {
+        const struct kvs_link_draft *draft = &reader->drafts.items[i];
+        size_t depth = 0;
+        for (int64_t at = (int64_t)i; at >= 0 && depth <= KVS_MACHINE_MAX_DEPTH + 1;
+             at = tree->parent[at])
+            depth++;
+        if (depth == KVS_MACHINE_MAX_DEPTH + 1)
+            kvs_yaml_complain(reader->doc,
+                              draft->parent_node ? draft->parent_node : draft->node,
+                              "leave out links that have the same rate as the one above them",
+                              "link \"%s\" is more than %u links away from host memory",
+                              draft->link.name, KVS_MACHINE_MAX_DEPTH);
+    }
+}
+
 static kvs_status tree_store(struct kvs_machine_reader *reader, const struct tree *tree,
                              struct kvs_error *err)
 {
@@ -120,6 +138,7 @@ kvs_status kvs_machine_links_finish(struct kvs_machine_reader *reader, struct kv
         tree.place[i] = TREE_NEW;
     for (size_t i = 0; i < n; i++)
         tree_place(reader, &tree, i);
+    tree_check_depth(reader, &tree);
     status = tree_store(reader, &tree, err);
 out:
     for (size_t i = 0; i < KVS_COUNT_OF(memory); i++)

@@ -201,30 +201,29 @@ static void test_rounding(void **state)
     expect_path(2, KVS_D2H, 1, (uint32_t[]){1});
 }
 
-/* 17 links of 1 in a chain (0 to 16), and two devices at its end: each link is asked for 2, and
- * so is the memory of 1. A path has room for 16: the 15 nearest, 16 to 2 with numbers 32 to 4,
- * and the memory, 2 x 19 = 38. Their slots, of 1 each, are asked for 1. Links that cannot bind
- * take no room: were the 10 lowest of the chain unlimited, the 7 above them would be all. */
+/* As deep as a machine may be: 14 links of 1 in a chain (0 to 13), and two slots of 1 at its end.
+ * Each link is asked for 2, and so is the memory of 1: numbers 26 down to 0, and 2 x 16 = 32. The
+ * slots are asked for 1. With the 10 lowest of the chain unlimited the 4 above them are all. */
 static void test_deep(void **state)
 {
     (void)state;
     uint32_t expected[KVS_SHARE_MAX_PATH];
     begin();
-    for (int32_t l = 0; l < 17; l++)
+    for (int32_t l = 0; l < (int32_t)KVS_MACHINE_MAX_DEPTH - 1; l++)
         add_link(l - 1, KVS_LINK_DUPLEX, 1, 1);
-    add_device(16, 1, 1);
-    add_device(16, 1, 1);
+    add_device(KVS_MACHINE_MAX_DEPTH - 2, 1, 1);
+    add_device(KVS_MACHINE_MAX_DEPTH - 2, 1, 1);
     machine.host.memory_rate.value = 1;
     fill();
-    for (uint32_t k = 0; k < 15; k++)
-        expected[k] = 32 - 2 * k;
-    expected[15] = 38;
-    expect_path(1, KVS_H2D, 16, expected);
+    for (uint32_t k = 0; k < 14; k++)
+        expected[k] = 26 - 2 * k;
+    expected[14] = 32;
+    expect_path(1, KVS_H2D, 15, expected);
 
-    for (uint32_t l = 7; l < 17; l++)
+    for (uint32_t l = 4; l < 14; l++)
         links[l].mode = KVS_LINK_UNLIMITED;
     fill();
-    expect_path(1, KVS_H2D, 8, (uint32_t[]){12, 10, 8, 6, 4, 2, 0, 38});
+    expect_path(1, KVS_H2D, 5, (uint32_t[]){6, 4, 2, 0, 32});
 }
 
 static void random_machine(struct kvs_rng *rng)
