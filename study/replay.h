@@ -22,6 +22,8 @@
 /* |x - median| / MAD of an outlier: 10 standard deviations, 1.4826 MAD each for a normal sample.
  * Source: hyperfine, src/outlier_detection.rs. */
 #define KVS_REPLAY_OUTLIER 14.826
+/* Nearer to the median than this is none: of three samples two are close together now and then. */
+#define KVS_REPLAY_OUTLIER_LEAST_FRAC 0.01
 
 /* One arm: what is run. All borrowed for the call. */
 struct kvs_replay_arm {
@@ -52,7 +54,8 @@ struct kvs_replay_result {
     size_t n_samples;
     uint64_t digest;
     bool has_digest;
-    bool is_steady; /* every run gave this digest */
+    bool is_steady;    /* every run gave this digest */
+    double time_scale; /* wall-clock seconds per second of samples_ps; 0: no time is measured */
 };
 
 /*

@@ -21,7 +21,9 @@ static kvs_status stats_interval(const double *x, size_t n, uint64_t seed,
 
 bool kvs_summary_is_outlier(const struct kvs_summary *summary, double x)
 {
-    return fabs(x - summary->median) > KVS_REPLAY_OUTLIER * summary->mad;
+    double away = fabs(x - summary->median);
+    return away > KVS_REPLAY_OUTLIER * summary->mad &&
+           away > KVS_REPLAY_OUTLIER_LEAST_FRAC * summary->median;
 }
 
 kvs_status kvs_summarise(const double *x, size_t n, uint64_t seed, struct kvs_summary *out,

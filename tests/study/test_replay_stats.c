@@ -40,7 +40,7 @@ static void test_even(void **state)
     assert_int_equal(s.n_outliers, 0);
 }
 
-/* With MAD 1 the rule turns at 14.826 from the median. */
+/* With MAD 1 the rule turns at 14.826 from the median; never within 1% of it. */
 static void test_outlier_rule(void **state)
 {
     double x[] = {1, 2, 3, 4, 17.8};
@@ -50,6 +50,11 @@ static void test_outlier_rule(void **state)
     assert_int_equal(s.n_outliers, 0);
     x[4] = 17.9;
     assert_int_equal(kvs_summarise(x, 5, 1, &s, NULL), KVS_OK);
+    assert_int_equal(s.n_outliers, 1);
+    const double close[] = {100.0, 100.01, 100.9}, far[] = {100.0, 100.01, 101.1};
+    assert_int_equal(kvs_summarise(close, 3, 1, &s, NULL), KVS_OK);
+    assert_int_equal(s.n_outliers, 0);
+    assert_int_equal(kvs_summarise(far, 3, 1, &s, NULL), KVS_OK);
     assert_int_equal(s.n_outliers, 1);
     const double equal[] = {2, 2, 2};
     assert_int_equal(kvs_summarise(equal, 3, 1, &s, NULL), KVS_OK);
