@@ -1,4 +1,5 @@
 /* kvsim replay: what kvsim predict predicts, and the same plans run for real beside it. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,9 @@ static const char *const compute_choices[] = {"auto", "spin", "stream", NULL};
 static const char *const emulate_choices[] = {"no", "links", "bytes", NULL};
 enum { EMULATE_NO, EMULATE_LINKS, EMULATE_BYTES };
 
+/* Without a GPU a modelled second takes many: so few where flags do not say how many. */
+enum { REPLAY_CPU_TOKENS = 4, REPLAY_CPU_REPETITIONS = 3 };
+
 static const struct kvs_option execution_options[] = {
     {.name = "executor",
      .kind = KVS_OPTION_ENUM,
@@ -33,13 +37,13 @@ static const struct kvs_option execution_options[] = {
      .min = 1,
      .max = 100000,
      .is_common = true,
-     .help = "measured runs of each policy; the policies take turns"},
+     .help = "measured runs of each policy; the policies take turns; without a GPU 3"},
     {.name = "warmup",
      .kind = KVS_OPTION_U64,
      .metavar = "N",
      .fallback = "1",
      .max = 1000,
-     .help = "runs of each policy before them, not measured"},
+     .help = "runs of each policy before them, not measured; without a GPU none"},
     {.name = "control",
      .kind = KVS_OPTION_FLAG,
      .is_common = true,
@@ -51,7 +55,8 @@ static const struct kvs_option execution_options[] = {
      .kind = KVS_OPTION_STRING,
      .metavar = "X",
      .fallback = "0",
-     .help = "host: seconds that a modelled second takes; 0: chosen by the executor"},
+     .help = "host: seconds that a modelled second takes; 0: as few as this computer keeps up "
+             "with"},
     {.name = "map",
      .kind = KVS_OPTION_SWEEP,
      .metavar = "GPU",
@@ -134,19 +139,36 @@ static kvs_status replay_time_scale(struct replay *p, struct kvs_error *err)
     return status;
 }
 
+static bool replay_is_on_gpu(const struct replay *p)
+{
+    return strcmp(p->how.exec->name, "cuda") == 0;
+}
+
+static void replay_read_counts(struct replay *p)
+{
+    const struct kvs_options *o = p->options;
+    p->how.n_repetitions = (uint32_t)kvs_options_u64(o, "repetitions");
+    p->how.n_warmup = (uint32_t)kvs_options_u64(o, "warmup");
+    if (replay_is_on_gpu(p))
+        return;
+    if (!kvs_options_is_given(o, "repetitions"))
+        p->how.n_repetitions = REPLAY_CPU_REPETITIONS;
+    if (!kvs_options_is_given(o, "warmup"))
+        p->how.n_warmup = 0;
+}
+
 static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
 {
     const struct kvs_options *o = p->options;
     KVS_TRY(kvs_executor_choose(kvs_options_enum(o, "executor"), &p->how.exec, err));
     KVS_TRY(replay_time_scale(p, err));
-    p->how.n_repetitions = (uint32_t)kvs_options_u64(o, "repetitions");
-    p->how.n_warmup = (uint32_t)kvs_options_u64(o, "warmup");
+    replay_read_counts(p);
     p->how.run.seed = kvs_options_u64(o, "seed");
     p->how.run.verifies = kvs_options_flag(o, "verify");
     p->how.run.compute = (kvs_exec_compute)kvs_options_enum(o, "compute");
     p->how.run.stop = kvs_stop_flag();
     p->emulate = kvs_options_enum(o, "emulate");
-    if (p->emulate != EMULATE_NO && strcmp(p->how.exec->name, "cuda") != 0)
+    if (p->emulate != EMULATE_NO && !replay_is_on_gpu(p))
         return kvs_error_at(err, KVS_EINVAL, "--emulate", 0, 0,
                             "plays a machine on GPUs, for the executor cuda, not %s",
                             p->how.exec->name);
@@ -305,10 +327,30 @@ static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_err
     return status;
 }
 
+/* Tokens are all alike but for the growing window: a few of them show what many would. */
+static kvs_status replay_limit_tokens(const struct replay *p, struct kvs_job *s,
+                                      struct kvs_error *err)
+{
+    const struct kvs_values *n_gen = &s->experiment.values[KVS_SETTING_N_GEN];
+    uint64_t most = 0;
+    for (size_t i = 0; i < n_gen->n; i++)
+        most = n_gen->items[i] > most ? n_gen->items[i] : most;
+    if (replay_is_on_gpu(p) || kvs_options_is_given(p->options, "n-gen") ||
+        kvs_options_is_given(p->options, "plan") || most <= REPLAY_CPU_TOKENS)
+        return KVS_OK;
+    kvs_console_warn(&p->console,
+                     "without a GPU %d tokens are generated instead of %" PRIu64
+                     ", predicted ones too; -n %" PRIu64 " runs all",
+                     REPLAY_CPU_TOKENS, most, most);
+    return kvs_job_set_n_gen(s, REPLAY_CPU_TOKENS, err);
+}
+
 static kvs_status replay_experiment(struct replay *p, const char *name, struct kvs_error *err)
 {
     struct kvs_job s = {0};
     kvs_status status = kvs_job_open(&s, &p->catalogue, name, p->options, &p->diags, err);
+    if (status == KVS_OK)
+        status = replay_limit_tokens(p, &s, err);
     if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
         status = kvs_output_dry_run(&s, err);
     else if (status == KVS_OK)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/parallel.h"
+#include "cli/replay_rows.h"
 #include "formats/perfetto.h"
 #include "sched/plan_scale.h"
 
@@ -129,123 +130,20 @@ static void replay_told_alone(void *context, const struct kvs_error *why)
     work->has_said_alone = true;
 }
 
-static double replay_ts(const struct kvs_row *row, double ms)
-{
-    return 1e3 / ms * (double)row->n_parallel;
-}
-
-static void replay_warn_outliers(const struct configuration *c, const struct kvs_row *row,
-                                 const struct kvs_summary *summary, size_t n)
-{
-    if (summary->n_outliers > 0)
-        kvs_console_warn(c->work->run->console,
-                         "%s at depth %" PRIu64
-                         ": %zu of %zu runs far from the median of %.3f ms "
-                         "a token; every run counts in the figures; see that nothing else is "
-                         "running, or raise --warmup and -r",
-                         row->arm_name, row->n_depth, summary->n_outliers, n, summary->median);
-}
-
-/* Samples of entry k, per token and in rates. */
-static kvs_status replay_samples(struct configuration *c, size_t k, struct kvs_error *err)
-{
-    const struct kvs_replay_result *result = &c->results[k];
-    struct kvs_row *row = &c->rows[c->at[k]];
-    double *ms = &c->ms[k * c->work->options.n_repetitions];
-    size_t n = result->n_samples;
-    void *ts, *ns;
-    KVS_TRY(kvs_arena_alloc(&c->work->arena, n, sizeof(double), &ts, err));
-    KVS_TRY(kvs_arena_alloc(&c->work->arena, n, sizeof(uint64_t), &ns, err));
-    for (size_t i = 0; i < n; i++) {
-        ms[i] = kvs_ms_from_ps(result->samples_ps[i]) / (double)row->n_gen;
-        ((double *)ts)[i] = replay_ts(row, ms[i]);
-        ((uint64_t *)ns)[i] =
-            (uint64_t)((result->samples_ps[i] + KVS_PS_PER_NS / 2) / KVS_PS_PER_NS);
-    }
-    row->samples = (struct kvs_row_samples){ts, ns, n};
-    return KVS_OK;
-}
-
-static kvs_status replay_figures(struct configuration *c, size_t k, struct kvs_error *err)
-{
-    struct kvs_row *row = &c->rows[c->at[k]];
-    size_t n = row->samples.n;
-    struct kvs_summary summary;
-    KVS_TRY(kvs_summarise(&c->ms[k * c->work->options.n_repetitions], n, c->work->job->seed,
-                          &summary, err));
-    row->measured_ts = row->median_ts = replay_ts(row, summary.median);
-    row->ci_lo_ts = replay_ts(row, summary.interval.hi);
-    row->ci_hi_ts = replay_ts(row, summary.interval.lo);
-    row->avg_ts = kvs_mean(row->samples.ts, n);
-    if (n > 1)
-        row->stddev_ts = kvs_stddev(row->samples.ts, n);
-    row->min_ms = summary.min;
-    row->mad_ms = summary.mad;
-    row->n_outliers = summary.n_outliers;
-    row->err_pct = (row->predicted_ts / row->measured_ts - 1.0) * 100.0;
-    replay_warn_outliers(c, row, &summary, n);
-    return KVS_OK;
-}
-
-/* Against the configuration's first arm, when that was run too. */
-static kvs_status replay_difference(struct configuration *c, size_t k, struct kvs_error *err)
-{
-    struct kvs_row *row = &c->rows[c->at[k]];
-    size_t n = row->samples.n;
-    struct kvs_difference difference;
-    if (k == 0 || c->at[0] != 0 || c->results[0].n_samples != n)
-        return KVS_OK;
-    KVS_TRY(kvs_compare_pairs(&c->ms[k * c->work->options.n_repetitions], c->ms, n,
-                              c->work->job->seed, &difference, err));
-    row->diff_ms = difference.median;
-    row->diff_lo_ms = difference.interval.lo;
-    row->diff_hi_ms = difference.interval.hi;
-    return KVS_OK;
-}
-
 static kvs_status replay_fill(struct configuration *c, struct kvs_error *err)
 {
+    size_t n_most = c->work->options.n_repetitions;
     for (size_t k = 0; k < c->n_running; k++) {
         const struct kvs_replay_result *result = &c->results[k];
         struct kvs_row *row = &c->rows[c->at[k]];
+        bool has_first = k > 0 && c->at[0] == 0 && c->results[0].n_samples == result->n_samples;
         KVS_TRY(kvs_job_judge(c->work->run, row, "run", result->status, &result->err));
-        if (result->has_digest && result->status == KVS_OK)
-            (void)snprintf(row->digest, sizeof row->digest, "%016" PRIx64, result->digest);
-        if (result->n_samples == 0)
-            continue;
-        KVS_TRY(replay_samples(c, k, err));
-        KVS_TRY(replay_figures(c, k, err));
-        KVS_TRY(replay_difference(c, k, err));
+        KVS_TRY(kvs_replay_fill_row(result, &c->work->arena, &c->ms[k * n_most], row, err));
+        if (has_first)
+            KVS_TRY(kvs_replay_fill_difference(&c->ms[k * n_most], c->ms, row, err));
+        kvs_replay_warn_outliers(row, c->work->run->console);
     }
     return KVS_OK;
-}
-
-/* Names every arm whose bytes are not those of the first. */
-static void replay_check_digests(struct configuration *c)
-{
-    const struct kvs_replay_result *first = NULL;
-    const char *first_name = "";
-    if (kvs_replay_is_exact(c->results, c->n_running))
-        return;
-    c->work->has_unequal = true;
-    for (size_t k = 0; k < c->n_running; k++) {
-        const struct kvs_replay_result *result = &c->results[k];
-        const struct kvs_row *row = &c->rows[c->at[k]];
-        if (!result->has_digest)
-            continue;
-        if (first == NULL) {
-            first = result;
-            first_name = row->arm_name;
-        }
-        if (!result->is_steady)
-            fprintf(stderr, "digests differ: %s at depth %" PRIu64 ": from run to run\n",
-                    row->arm_name, row->n_depth);
-        else if (result->digest != first->digest)
-            fprintf(stderr,
-                    "digests differ: %s at depth %" PRIu64 ": %016" PRIx64
-                    ", but %s %016" PRIx64 "\n",
-                    row->arm_name, row->n_depth, result->digest, first_name, first->digest);
-    }
 }
 
 /* From entries to arms, of which some did not run. */
@@ -274,7 +172,8 @@ static kvs_status replay_run_all(struct configuration *c, struct kvs_error *err)
     if (status == KVS_OK)
         status = replay_fill(c, err);
     if (status == KVS_OK)
-        replay_check_digests(c);
+        c->work->has_unequal |=
+            kvs_replay_tell_digests(c->results, c->rows, c->at, c->n_running);
     kvs_replay_fini(c->results, c->n_running);
     return status;
 }

@@ -92,6 +92,7 @@ static const struct column replay_columns[] = {
     COLUMN("n_outliers", n_outliers, U64), COLUMN("diff_ms", diff_ms, F64),
     COLUMN("diff_lo_ms", diff_lo_ms, F64), COLUMN("diff_hi_ms", diff_hi_ms, F64),
     COLUMN("compute_ms", compute_ms, F64), COLUMN("copies_ms", copies_ms, F64),
+    COLUMN("time_scale", time_scale, F64),
 };
 
 /* Column i of a row, NULL behind the last. */
@@ -236,7 +237,7 @@ static void row_init_results(struct kvs_row *row)
         &row->late_mib,   &row->measured_ts,     &row->err_pct,        &row->stddev_ts,
         &row->median_ts,  &row->ci_lo_ts,        &row->ci_hi_ts,       &row->min_ms,
         &row->mad_ms,     &row->diff_ms,         &row->diff_lo_ms,     &row->diff_hi_ms,
-        &row->compute_ms, &row->copies_ms,
+        &row->compute_ms, &row->copies_ms,       &row->time_scale,
     };
     for (size_t i = 0; i < KVS_COUNT_OF(results); i++)
         *results[i] = (double)NAN;

@@ -113,6 +113,7 @@ struct kvs_row {
     double diff_ms, diff_lo_ms,
         diff_hi_ms;               /* per token: this arm less the first, 95% interval */
     double compute_ms, copies_ms; /* per token, each alone: what a naive model adds up */
+    double time_scale;            /* wall-clock seconds per measured one */
 };
 
 /* Fills everything that does not come from a run; results become "none". Borrows all four. */

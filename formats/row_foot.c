@@ -278,15 +278,34 @@ static const char *foot_plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
+/* " at 10 times the model's time": an executor that slows everything down alike. */
+static void foot_time_scale(const struct kvs_row *rows, size_t n, struct kvs_text *out)
+{
+    double least = 0.0, most = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        double scale = rows[i].time_scale; /* NaN: not run */
+        least = scale > 0.0 && (least == 0.0 || scale < least) ? scale : least;
+        most = scale > most ? scale : most;
+    }
+    if (most == 0.0 || (least == 1.0 && most == 1.0))
+        return;
+    kvs_text_printf(out, " at %g", least);
+    if (most > least)
+        kvs_text_printf(out, " to %g", most);
+    kvs_text_puts(out, " times the model's time");
+}
+
 /* What ran, and how to read what it measured. */
 static void foot_replay(const struct kvs_row_context *context, const struct kvs_row *rows,
                         size_t n, struct kvs_text *out)
 {
     const struct kvs_row_replay *replay = context->replay;
     bool has_gain = context->experiment->arms.n > 1;
-    kvs_text_printf(out, "- executor %s%s: %u repetition%s after %u warm-up run%s; ",
-                    replay->executor, replay->is_measured ? "" : ", which measures no time",
-                    replay->n_repetitions, foot_plural(replay->n_repetitions), replay->n_warmup,
+    kvs_text_printf(out, "- executor %s%s", replay->executor,
+                    replay->is_measured ? "" : ", which measures no time");
+    foot_time_scale(rows, n, out);
+    kvs_text_printf(out, ": %u repetition%s after %u warm-up run%s; ", replay->n_repetitions,
+                    foot_plural(replay->n_repetitions), replay->n_warmup,
                     foot_plural(replay->n_warmup));
     foot_digests(rows, n, out);
     kvs_text_puts(out, "\n");

@@ -209,7 +209,8 @@ static kvs_status exec_totals(struct cuda_exec *x)
     void *memory;
     *run = (struct kvs_run){.n_tokens = kvs_plan_n_tokens(x->plan),
                             .n_devices = (uint16_t)m->n_devices,
-                            .n_links = m->n_links};
+                            .n_links = m->n_links,
+                            .time_scale = 1.0};
     run->repeat_from = run->n_tokens;
     KVS_TRY(kvs_mem_alloc(m->n_devices, sizeof *run->devices, &memory, x->err));
     run->devices = memory;

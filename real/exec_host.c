@@ -70,7 +70,8 @@ static kvs_status exec_begin_totals(const struct paced *p, struct kvs_run *run,
     void *memory;
     *run = (struct kvs_run){.n_tokens = kvs_plan_n_tokens(p->plan),
                             .n_devices = (uint16_t)p->n_devices,
-                            .n_links = p->machine->n_links};
+                            .n_links = p->machine->n_links,
+                            .time_scale = p->time_scale};
     run->repeat_from = run->n_tokens;
     KVS_TRY(kvs_mem_alloc(run->n_devices, sizeof *run->devices, &memory, err));
     run->devices = memory;

@@ -7,8 +7,8 @@
 
 #include "sched/exec.h"
 
-/* options->time_scale slows everything down alike, so that this computer keeps up; 0: such that
- * the shortest copy, compute or collective takes a millisecond of wall clock. */
+/* options->time_scale slows everything down alike, so that this computer keeps up; 0: as little as
+ * keeps what it loses small (real/host_scale.c), one of 1, 2, 5, 10, 20 ... */
 extern const struct kvs_exec_ops kvs_exec_host;
 
 /* How well the latest run kept to the modelled times. */

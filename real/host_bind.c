@@ -1,12 +1,5 @@
 /* Operations, queues and engines of a plan, and the state in which each run begins. */
-#include "models/copy.h"
 #include "real/host_paced.h"
-
-/*
- * Shortest operation that the executor paces, wall clock. Below a millisecond a thread's late
- * wake-up (50 to 100 us, more when others compute) would leave no time to move the bytes.
- */
-#define BIND_SHORTEST_NS 1e6
 
 double paced_copy_bytes(const struct kvs_segment *segment, const struct kvs_op *op,
                         uint32_t token)
@@ -91,48 +84,6 @@ static void bind_engines(struct paced *p)
     }
 }
 
-/* Shortest time of an operation with a paced end, over its tokens; 0 where it takes no time. */
-static double bind_op_ps(const struct paced *p, uint32_t s, kvs_op_id id, uint32_t token)
-{
-    const struct paced_op *cost = &p->segments[s].ops[id];
-    const struct kvs_op *op = &p->segments[s].plan->ops.items[id];
-    uint32_t d = p->queues[op->queue].device;
-    if (cost->cls == KVS_CLASS_HEAVY || cost->cls == KVS_CLASS_MEMBER)
-        return (double)cost->work_ps;
-    if (cost->cls != KVS_CLASS_ENGINE_COPY && cost->cls != KVS_CLASS_KERNEL_COPY)
-        return 0.0;
-    double bytes = paced_copy_bytes(p->segments[s].plan, op, token);
-    const struct kvs_device_costs *device = &p->costs.devices[d];
-    if (bytes <= 0.0)
-        return 0.0;
-    if (cost->cls == KVS_CLASS_KERNEL_COPY)
-        return (double)KVS_PS_PER_S * kvs_kernel_read_s(&p->machine->devices[d],
-                                                        (uint64_t)bytes,
-                                                        device->path_Bps[paced_dir(op)], 0.0);
-    kvs_time overhead_ps = device->first_overhead_ps < device->next_overhead_ps
-                               ? device->first_overhead_ps
-                               : device->next_overhead_ps;
-    return (double)(device->latency_ps + overhead_ps) + bytes * cost->ps_per_byte;
-}
-
-static double bind_scale(const struct paced *p)
-{
-    double shortest_ps = 0.0;
-    for (uint32_t s = 0; s < p->n_segments; s++) {
-        const struct kvs_segment *plan = p->segments[s].plan;
-        for (kvs_op_id id = 0; id < plan->ops.n; id++)
-            for (uint32_t t = plan->ops.items[id].phase; t < plan->n_tokens;
-                 t += plan->period) {
-                double ps = bind_op_ps(p, s, id, t);
-                if (ps > 0.0 && (shortest_ps == 0.0 || ps < shortest_ps))
-                    shortest_ps = ps;
-            }
-    }
-    double shortest_ns = shortest_ps / (double)KVS_PS_PER_NS;
-    return shortest_ns > 0.0 && shortest_ns < BIND_SHORTEST_NS ? BIND_SHORTEST_NS / shortest_ns
-                                                               : 1.0;
-}
-
 static kvs_status bind_alloc(struct paced *p, struct kvs_error *err)
 {
     const struct {
@@ -165,7 +116,7 @@ kvs_status paced_bind(struct paced *p, struct kvs_error *err)
     KVS_TRY(bind_queues(p, err));
     KVS_TRY(bind_segments(p, err));
     KVS_TRY(paced_share_bind(p, err));
-    p->time_scale = p->options.time_scale > 0.0 ? p->options.time_scale : bind_scale(p);
+    p->time_scale = p->options.time_scale > 0.0 ? p->options.time_scale : paced_choose_scale(p);
     return KVS_OK;
 }
 

@@ -9,7 +9,7 @@
 #define CLOCK_NS_PER_S   INT64_C(1000000000)
 #define CLOCK_LONGEST_NS (3600 * CLOCK_NS_PER_S) /* of one sleep: whatever the model time is */
 
-static int64_t clock_wall_ns(void)
+int64_t paced_wall_ns(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -18,12 +18,12 @@ static int64_t clock_wall_ns(void)
 
 void paced_clock_start(struct paced_clock *clock, double scale)
 {
-    *clock = (struct paced_clock){.start_ns = clock_wall_ns(), .scale = scale};
+    *clock = (struct paced_clock){.start_ns = paced_wall_ns(), .scale = scale};
 }
 
 kvs_time paced_clock_now_ps(const struct paced_clock *clock)
 {
-    double ns = (double)(clock_wall_ns() - clock->start_ns);
+    double ns = (double)(paced_wall_ns() - clock->start_ns);
     return (kvs_time)(ns * (double)KVS_PS_PER_NS / clock->scale);
 }
 
@@ -55,7 +55,7 @@ void paced_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
         (void)pthread_cond_wait(cond, lock);
         return;
     }
-    int64_t now_ns = clock_wall_ns();
+    int64_t now_ns = paced_wall_ns();
     int64_t ns =
         until_ps == PACED_NEVER ? CLOCK_LONGEST_NS : clock_sleep_ns(clock, until_ps, now_ns);
     int64_t wall_ns = now_ns + (at_most_ns > 0 && at_most_ns < ns ? at_most_ns : ns);

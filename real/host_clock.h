@@ -15,6 +15,7 @@ struct paced_clock {
     double scale;     /* wall-clock seconds per modelled one */
 };
 
+int64_t paced_wall_ns(void); /* CLOCK_MONOTONIC */
 /* Model time 0 is now. */
 void paced_clock_start(struct paced_clock *clock, double scale);
 kvs_time paced_clock_now_ps(const struct paced_clock *clock);

@@ -254,6 +254,9 @@ void paced_reset(struct paced *p);
 double paced_copy_bytes(const struct kvs_segment *segment, const struct kvs_op *op,
                         uint32_t token);
 
+/* host_scale.c: options.time_scale where none is given; memory is there, and is used. */
+double paced_choose_scale(const struct paced *p);
+
 /* host_worker.c: the threads of the devices. */
 kvs_status paced_workers_start(struct paced *p, struct kvs_error *err);
 void paced_workers_stop(struct paced *p);

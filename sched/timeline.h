@@ -66,6 +66,7 @@ struct kvs_run {
     double *busy_factors; /* owned, [n_devices] by which compute was slower for being busy */
     uint64_t digest;      /* of everything that compute read, when has_digest */
     bool has_digest;      /* real bytes were moved */
+    double time_scale;    /* wall-clock seconds per second of total_ps; 0: not run by a clock */
     uint16_t n_devices;
     uint32_t n_links;
 };

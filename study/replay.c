@@ -111,6 +111,7 @@ static void replay_take(struct replay *r, size_t arm, const struct kvs_run *run,
     struct kvs_replay_result *result = &r->results[arm];
     if (kind == REPLAY_SAMPLE && r->options->exec->is_measured)
         result->samples_ps[result->n_samples++] = run->total_ps;
+    result->time_scale = run->time_scale;
     if (!run->has_digest)
         return;
     result->is_steady =
