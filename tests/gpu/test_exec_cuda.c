@@ -1,43 +1,10 @@
 /*
- * The CUDA executor gives the digests of the serial one: every policy, look-ahead, split and layout
- * of streams, several devices on the first GPU. Exits 77 where there is none.
+ * The CUDA executor: sessions, and what it refuses, on the first GPU. Exits 77 where there is none.
  */
 #include "real/exec_cuda.h"
-#include "real/exec_serial.h"
 #include "tests/real/digest_case.h"
 
 static const uint16_t map[TOY_DEVICES]; /* all on GPU 0 */
-
-static uint64_t run_on(const struct kvs_exec_ops *exec, bool verifies)
-{
-    struct kvs_exec_options options = {.seed = 1, .verifies = verifies, .map = map};
-    struct kvs_run run;
-    TOY_OK(kvs_exec_once(exec, toy.plan, &toy.c, &options, &run, NULL, err));
-    assert_true(run.has_digest);
-    kvs_run_fini(&run);
-    return run.digest;
-}
-
-static void test_equal(void **state)
-{
-    (void)state;
-    for (size_t s = 0; s < KVS_COUNT_OF(digest_streams); s++) {
-        for (size_t o = 0; o < KVS_COUNT_OF(digest_options); o++) {
-            for (uint32_t n = 1; n <= 4; n++) {
-                if (digest_options[o].transport.late == KVS_LATE_KERNEL &&
-                    !digest_streams[s].is_pinned)
-                    continue; /* kernels do not reach pageable memory */
-                for (unsigned mode = KVS_SPLIT_NONE; mode <= KVS_SPLIT_TENSOR; mode++) {
-                    digest_plan(n, (kvs_split_mode)mode, &digest_options[o],
-                                &digest_streams[s]);
-                    if (run_on(&kvs_exec_cuda, o % 2 == 1) != run_on(&kvs_exec_serial, false))
-                        fail_msg("%s, %u devices, split %u, streams %zu: another digest",
-                                 toy.plan->policy, n, mode, s);
-                }
-            }
-        }
-    }
-}
 
 static void test_pageable(void **state)
 {
@@ -45,7 +12,9 @@ static void test_pageable(void **state)
     struct kvs_exec_options options = {.map = map};
     struct kvs_error err = {0};
     struct kvs_run run;
-    digest_plan(1, KVS_SPLIT_NONE, &digest_options[3], &digest_streams[2]);
+    struct digest_case c = digest_plain(DIGEST_PER_SLOT, 1);
+    c.workload = &digest_workloads[DIGEST_PAGEABLE];
+    digest_plan(&c);
     assert_int_equal(
         kvs_exec_once(&kvs_exec_cuda, toy.plan, &toy.c, &options, &run, NULL, &err),
         KVS_EUNSUPPORTED);
@@ -56,10 +25,10 @@ static void test_pageable(void **state)
 static void test_sessions(void **state)
 {
     (void)state;
-    struct kvs_exec_options options = {.seed = 1, .map = map};
+    struct kvs_exec_options options = {.seed = DIGEST_SEED, .map = map};
     void *session;
-    digest_plan(2, KVS_SPLIT_TENSOR, &digest_options[2], &digest_streams[0]);
-    uint64_t expected = run_on(&kvs_exec_serial, false);
+    uint64_t expected = digest_reference(&digest_workloads[DIGEST_ONE_SEQUENCE]);
+    digest_plan_plain(DIGEST_PIPELINED, 2);
     TOY_OK(kvs_exec_cuda.open(toy.plan, &toy.c, &options, &session, err));
     for (unsigned round = 0; round < 3; round++) {
         struct kvs_run run;
@@ -84,7 +53,7 @@ static void test_stop(void **state)
     static volatile sig_atomic_t stop = 1;
     struct kvs_exec_options options = {.map = map, .stop = &stop};
     struct kvs_run run;
-    digest_plan(1, KVS_SPLIT_NONE, &digest_options[0], &digest_streams[0]);
+    digest_plan_plain(DIGEST_ORDERED, 1);
     assert_int_equal(
         kvs_exec_once(&kvs_exec_cuda, toy.plan, &toy.c, &options, &run, NULL, NULL),
         KVS_ESTOPPED);
@@ -97,7 +66,7 @@ static void test_errors(void **state)
     struct kvs_exec_options options = {.map = far};
     struct kvs_error err = {0};
     struct kvs_run run;
-    digest_plan(1, KVS_SPLIT_NONE, &digest_options[0], &digest_streams[0]);
+    digest_plan_plain(DIGEST_ORDERED, 1);
     assert_int_equal(
         kvs_exec_once(&kvs_exec_cuda, toy.plan, &toy.c, &options, &run, NULL, &err),
         KVS_EINVAL);
@@ -122,8 +91,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal),    cmocka_unit_test(test_pageable),
-        cmocka_unit_test(test_sessions), cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_pageable),
+        cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_stop),
         cmocka_unit_test(test_errors),
     };
     if (kvs_cuda_n_gpus() == 0) {

@@ -10,20 +10,24 @@
 enum fault {
     FAULT_NONE,
     FAULT_NO_READY,   /* compute does not wait for its delivery */
+    FAULT_NO_RELEASE, /* a delivery does not wait for the compute that reads its slot */
     FAULT_SHIFTED,    /* a delivery begins one row further on */
     FAULT_NO_LATE,    /* the late rows are not copied */
     FAULT_EARLY_REUSE /* the ring is one slot short */
 };
 enum { N_FAULTS = FAULT_EARLY_REUSE + 1, FAULT_LAYERS = 6, FAULT_TOKENS = 3 };
 
-static const char *const fault_names[N_FAULTS] = {"none", "no ready wait",
+static const char *const fault_names[N_FAULTS] = {"none",
+                                                  "no ready wait",
+                                                  "no release wait",
                                                   "delivery shifted by a row",
-                                                  "late bytes left out", "ring one slot short"};
+                                                  "late bytes left out",
+                                                  "ring one slot short"};
 
 /* Is it one that shows when copies are the longer side? The others show when compute is. */
 static inline bool fault_is_of_copies(enum fault fault)
 {
-    return fault != FAULT_EARLY_REUSE;
+    return fault != FAULT_EARLY_REUSE && fault != FAULT_NO_RELEASE;
 }
 
 static inline bool fault_is_attention(const struct kvs_op *op)
@@ -31,12 +35,12 @@ static inline bool fault_is_attention(const struct kvs_op *op)
     return op->kind == KVS_OP_COMPUTE && op->tag == KVS_TAG_ATTENTION;
 }
 
-static inline void fault_drop_ready(struct kvs_segment *s, struct kvs_op *op)
+static inline void fault_drop_waits(struct kvs_segment *s, struct kvs_op *op, kvs_tag on_tag)
 {
     for (uint32_t k = 0; k < op->n_dep;) {
         struct kvs_dep *dep = &s->deps.items[op->first_dep + k];
         const struct kvs_op *on = &s->ops.items[dep->op];
-        if (on->tag == KVS_TAG_DELIVER)
+        if (on->tag == on_tag)
             *dep = s->deps.items[op->first_dep + --op->n_dep];
         else
             k++;
@@ -75,7 +79,9 @@ static inline void fault_apply(struct kvs_plan *plan, enum fault fault)
         struct kvs_op *op = &s->ops.items[i];
         bool is_delivery = op->kind == KVS_OP_COPY && op->tag == KVS_TAG_DELIVER;
         if (fault == FAULT_NO_READY && fault_is_attention(op))
-            fault_drop_ready(s, op);
+            fault_drop_waits(s, op, KVS_TAG_DELIVER);
+        if (fault == FAULT_NO_RELEASE && is_delivery)
+            fault_drop_waits(s, op, KVS_TAG_ATTENTION);
         if (fault == FAULT_EARLY_REUSE)
             fault_shrink_ring(plan, s, op);
         if (fault == FAULT_NO_LATE && op->tag == KVS_TAG_LATE)
@@ -87,9 +93,11 @@ static inline void fault_apply(struct kvs_plan *plan, enum fault fault)
 }
 
 /*
- * A pipelined plan with look-ahead 1 over `rows` rows of four heads for each of K and V; a layer's
- * compute takes compute_ns. Late rows are read by a kernel where the ready wait is to be left out:
- * late copies queue behind the deliveries on a sticky engine, so they would wait for them anyway.
+ * A plan with look-ahead 1 over `rows` rows of four heads for each of K and V; a layer's compute
+ * takes compute_ns. Pipelined, with two exceptions, since two of its waits are implied by others.
+ * Late rows are read by a kernel where the ready wait is to be left out: late copies queue behind the
+ * deliveries on a sticky engine, so they would wait for them anyway. And it is continuous that has to
+ * do without release waits: pipelined's host waits before every store for the compute before it.
  */
 static inline void fault_plan(struct toy *toy, enum fault fault, uint64_t rows,
                               uint32_t head_dim, uint64_t compute_ns)
@@ -108,7 +116,9 @@ static inline void fault_plan(struct toy *toy, enum fault fault, uint64_t rows,
     toy->c.transport.lookahead = 1;
     toy->c.transport.late = fault == FAULT_NO_READY ? KVS_LATE_KERNEL : KVS_LATE_COPY;
     toy->c.transport.budget_bytes = UINT64_MAX;
-    TOY_OK(kvs_policy_pipelined.plan(&toy->c, NULL, &toy->plan, err));
+    const struct kvs_policy *policy =
+        fault == FAULT_NO_RELEASE ? &kvs_policy_continuous : &kvs_policy_pipelined;
+    TOY_OK(policy->plan(&toy->c, NULL, &toy->plan, err));
 }
 
 #endif

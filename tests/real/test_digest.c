@@ -1,8 +1,7 @@
 /*
- * Digests: the same workload gives the same one under every policy, look-ahead, budget, split and
- * layout of streams; a wrong byte anywhere gives another.
+ * Digests tell: another seed, another workload, a wrong byte anywhere gives another one. That the
+ * same workload gives the same one is test_digest_host.c.
  */
-#include "real/exec_serial.h"
 #include "real/program.h"
 #include "tests/real/digest_case.h"
 
@@ -16,35 +15,18 @@ static uint64_t digest(uint64_t seed, bool verifies)
     return run.digest;
 }
 
-static void test_equal(void **state)
-{
-    (void)state;
-    for (size_t s = 0; s < KVS_COUNT_OF(digest_streams); s++) {
-        digest_plan(1, KVS_SPLIT_NONE, &digest_options[0], &digest_streams[s]);
-        uint64_t expected = digest(1, false);
-        for (size_t o = 0; o < KVS_COUNT_OF(digest_options); o++) {
-            for (uint32_t n = 1; n <= 4; n++) {
-                for (unsigned mode = KVS_SPLIT_NONE; mode <= KVS_SPLIT_TENSOR; mode++) {
-                    digest_plan(n, (kvs_split_mode)mode, &digest_options[o],
-                                &digest_streams[s]);
-                    if (digest(1, o % 2 == 1) != expected)
-                        fail_msg("%s, %u devices, split %u, streams %zu: another digest",
-                                 toy.plan->policy, n, mode, s);
-                }
-            }
-        }
-    }
-}
-
-/* Another seed, another depth, one token more: another digest. */
 static void test_differs(void **state)
 {
     (void)state;
-    digest_plan(1, KVS_SPLIT_NONE, &digest_options[2], &digest_streams[0]);
-    uint64_t one = digest(1, false);
-    assert_true(digest(2, false) != one);
-    digest_plan(1, KVS_SPLIT_NONE, &digest_options[2], &digest_streams[1]);
-    assert_true(digest(1, false) != one);
+    uint64_t digests[1 + DIGEST_WORKLOADS];
+    for (size_t w = 0; w < DIGEST_WORKLOADS; w++)
+        digests[w] = digest_reference(&digest_workloads[w]);
+    digest_plan_plain(DIGEST_ORDERED, 1);
+    assert_true(digest(DIGEST_SEED, false) == digests[DIGEST_ONE_SEQUENCE]);
+    digests[DIGEST_WORKLOADS] = digest(DIGEST_SEED + 1, false);
+    for (size_t i = 0; i < KVS_COUNT_OF(digests); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(digests[i] != digests[k]);
 }
 
 /* Each copy and store left out, and each copy one row further on: caught by the digest alone. */
@@ -52,8 +34,7 @@ static void test_faults(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 2; n++) {
-        kvs_split_mode mode = n == 1 ? KVS_SPLIT_NONE : KVS_SPLIT_TENSOR;
-        digest_plan(n, mode, &digest_options[2], &digest_streams[0]);
+        digest_plan_plain(DIGEST_PIPELINED, n);
         uint64_t expected = digest(1, true);
         struct kvs_segment *s = &toy.plan->segments.items[0];
         for (size_t i = 0; i < s->ops.n; i++) {
@@ -82,9 +63,11 @@ static void test_faults(void **state)
 static void test_places(void **state)
 {
     (void)state;
-    for (size_t o = 0; o < KVS_COUNT_OF(digest_options); o++) {
+    for (uint32_t arm = DIGEST_ORDERED; arm < DIGEST_ARMS; arm++) {
         struct kvs_program *program;
-        digest_plan(2, KVS_SPLIT_TENSOR, &digest_options[o], &digest_streams[1]);
+        struct digest_case c = digest_plain(arm, 2);
+        c.workload = &digest_workloads[DIGEST_STREAMS];
+        digest_plan(&c);
         TOY_OK(kvs_program_create(toy.plan, 1, false, &program, err));
         const struct kvs_segment *segment = &toy.plan->segments.items[0];
         size_t n_made = 0, n_read = 0;
@@ -97,7 +80,8 @@ static void test_places(void **state)
             n_made += step->kind == KVS_STEP_MAKE;
             n_read += step->kind == KVS_STEP_FOLD;
         }
-        assert_int_equal(n_made, 2 * DIGEST_LAYERS);         /* K and V at once, each device */
+        /* K and V at once on each device; rows that stay there have places of their own */
+        assert_int_equal(n_made, (arm == DIGEST_CONTINUOUS ? 2 * 3 : 1) * 2 * DIGEST_LAYERS);
         assert_int_equal(n_read, 2 * 2 * 3 * DIGEST_LAYERS); /* K and V of three streams */
         kvs_program_destroy(program);
     }
@@ -113,7 +97,6 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal),
         cmocka_unit_test(test_differs),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_places),

@@ -1,6 +1,6 @@
 /*
- * The host executor: real threads and bytes give what the plan means, whatever the timing; totals
- * are the simulator's; a run ends when told to, and when nothing can go on.
+ * The host executor: real threads in the order of the plan, sessions side by side; a run ends when
+ * told to, and when nothing can go on.
  */
 #define _POSIX_C_SOURCE 200809L /* sigaction */
 #include <signal.h>
@@ -10,38 +10,9 @@
 #include "real/exec_serial.h"
 #include "tests/real/by_hand.h"
 #include "tests/real/fault_case.h"
+#include "tests/real/digest_case.h"
 
-static struct toy toy;
 static struct kvs_run last;
-
-enum { N_LAYERS = 3, DEPTH = 254, N_GEN = 4 }; /* the window grows from 256 to 512 rows */
-
-struct option {
-    const struct kvs_policy *policy;
-    struct kvs_transport transport;
-};
-
-#define PIPELINED(n, s, y, l)                                                                  \
-    {                                                                                          \
-        &kvs_policy_pipelined,                                                                 \
-        {                                                                                      \
-            .lookahead = (n), .budget_bytes = UINT64_MAX, .streams = KVS_STREAMS_##s,          \
-            .yield = KVS_YIELD_##y, .late = KVS_LATE_##l                                       \
-        }                                                                                      \
-    }
-
-static const struct option options[] = {
-    {&kvs_policy_ordered, {.budget_bytes = UINT64_MAX}},
-    PIPELINED(1, ONE, NONE, COPY),
-    PIPELINED(2, PER_SLOT, NONE, KERNEL),
-    PIPELINED(2, ONE, KV, COPY),
-};
-
-struct streams {
-    uint32_t n_parallel, n_rows;
-    bool is_unified, is_pinned;
-};
-static const struct streams streams[] = {{1, 1, false, true}, {2, 1, true, false}};
 
 static void start_over(uint32_t n_devices)
 {
@@ -49,112 +20,11 @@ static void start_over(uint32_t n_devices)
     toy_init(&toy, n_devices);
 }
 
-/* With costs of the host, so that its calls, hops and synchronisations take part. */
-static void plan_of(uint32_t n_devices, kvs_split_mode mode, const struct option *o,
-                    const struct streams *s)
-{
-    start_over(n_devices);
-    toy_set_layers(&toy, N_LAYERS);
-    toy.llm.hidden = 8;
-    toy.machine.host.sync = toy_us(0.5);
-    toy.machine.host.hop = toy_us(0.2);
-    toy.machine.host.copy_call = toy_us(0.1);
-    toy.machine.host.graph_launch = toy_us(0.1);
-    toy.machine.collective.latency = toy_us(1);
-    toy.machine.collective.trips = toy_figure(2);
-    toy.c.workload.depth = DEPTH;
-    toy.c.workload.n_gen = N_GEN;
-    toy.c.workload.n_parallel = s->n_parallel;
-    toy.c.workload.n_rows = s->n_rows;
-    toy.c.workload.is_unified = s->is_unified;
-    toy.c.workload.is_pinned = s->is_pinned;
-    toy.c.placement.mode = mode;
-    toy.c.transport = o->transport;
-    TOY_OK(o->policy->plan(&toy.c, NULL, &toy.plan, err));
-    TOY_OK(kvs_plan_check(toy.plan, NULL, NULL, err));
-}
-
 static uint64_t run_once(const struct kvs_exec_ops *exec, struct kvs_exec_options with)
 {
     kvs_run_fini(&last);
     TOY_OK(kvs_exec_once(exec, toy.plan, &toy.c, &with, &last, NULL, err));
     return last.digest;
-}
-
-/* What does not depend on time is exactly what the simulator counts. */
-static void expect_totals(const struct kvs_run *run)
-{
-    struct kvs_exec_options whole = {.no_repeat_detection = true};
-    struct kvs_run sim;
-    TOY_OK(kvs_exec_once(&kvs_exec_sim, toy.plan, &toy.c, &whole, &sim, NULL, err));
-    assert_int_equal(run->n_tokens, sim.n_tokens);
-    assert_int_equal(run->n_dispatched, sim.n_dispatched);
-    assert_int_equal(run->n_devices, sim.n_devices);
-    assert_int_equal(run->n_links, sim.n_links);
-    for (uint32_t d = 0; d < sim.n_devices; d++) {
-        assert_memory_equal(run->devices[d].moved_bytes, sim.devices[d].moved_bytes,
-                            sizeof sim.devices[d].moved_bytes);
-        assert_memory_equal(run->devices[d].tag_bytes, sim.devices[d].tag_bytes,
-                            sizeof sim.devices[d].tag_bytes);
-    }
-    for (uint32_t l = 0; l < sim.n_links; l++)
-        assert_memory_equal(run->links[l].moved_bytes, sim.links[l].moved_bytes,
-                            sizeof sim.links[l].moved_bytes);
-    assert_int_equal(run->host.issue_ps, sim.host.issue_ps);
-    assert_true(run->total_ps >= sim.host.issue_ps);
-    kvs_run_fini(&sim);
-}
-
-/*
- * A scale of 1 leaves microseconds to an operation, far less than a thread takes to wake up: all
- * of them are late, and come in another order every time. The bytes are the same.
- */
-static void test_digests(void **state)
-{
-    (void)state;
-    for (size_t s = 0; s < KVS_COUNT_OF(streams); s++) {
-        plan_of(1, KVS_SPLIT_NONE, &options[0], &streams[s]);
-        uint64_t expected = run_once(&kvs_exec_serial, (struct kvs_exec_options){.seed = 3});
-        for (size_t o = 0; o < KVS_COUNT_OF(options); o++) {
-            for (uint32_t n = 1; n <= 3; n++) {
-                for (unsigned mode = KVS_SPLIT_NONE; mode <= KVS_SPLIT_TENSOR; mode++) {
-                    struct kvs_exec_options with = {
-                        .seed = 3, .verifies = o % 2 == 1, .time_scale = 1.0};
-                    plan_of(n, (kvs_split_mode)mode, &options[o], &streams[s]);
-                    if (run_once(&kvs_exec_host, with) != expected)
-                        fail_msg("%s, %u devices, split %u, streams %zu: another digest",
-                                 toy.plan->policy, n, mode, s);
-                    expect_totals(&last);
-                }
-            }
-        }
-    }
-}
-
-/* Both directions on one engine, a shared link, kernels one by one, chained first turns. */
-static void test_machines(void **state)
-{
-    (void)state;
-    for (unsigned k = 0; k < 16; k++) {
-        plan_of(2, k & 8 ? KVS_SPLIT_LAYER : KVS_SPLIT_TENSOR, &options[k % 4], &streams[0]);
-        struct kvs_exec_options with = {.seed = 3, .time_scale = 1.0};
-        toy.machine.host.submit = k & 1 ? KVS_SUBMIT_KERNELS : KVS_SUBMIT_GRAPH;
-        toy.machine.host.kernel_launch = toy_us(0.1);
-        toy.machine.host.queue_limit = toy_figure(8);
-        for (uint32_t d = 0; d < 2; d++) {
-            toy.devices[d].engines.n_engines = k & 2 ? 1 : 2;
-            toy.devices[d].engines.first_turn =
-                k & 4 ? KVS_FIRST_TURN_CHAINED : KVS_FIRST_TURN_FREE;
-            toy.devices[d].engines.bypass_bytes = toy_figure(2048);
-            toy.profiles[d].copy_slowdown = toy_figure(0.1);
-        }
-        toy.links[0].mode = k & 1 ? KVS_LINK_SHARED : KVS_LINK_DUPLEX;
-        toy_set_rate(&toy.links[0], TOY_RATE_BPS);
-        toy.links[0].opposite[KVS_H2D] = toy_figure(k & 4 ? TOY_RATE_BPS / 2 : 0.0);
-        uint64_t expected = run_once(&kvs_exec_serial, with);
-        assert_int_equal(run_once(&kvs_exec_host, with), expected);
-        expect_totals(&last);
-    }
 }
 
 static const struct kvs_span *span_of(const struct kvs_timeline *timeline, uint32_t token,
@@ -192,7 +62,7 @@ static void test_order(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 2; n++) {
-        plan_of(n, n == 1 ? KVS_SPLIT_NONE : KVS_SPLIT_TENSOR, &options[1], &streams[0]);
+        digest_plan_plain(DIGEST_PIPELINED, n);
         struct kvs_exec_options with = {.time_scale = 1.0};
         struct kvs_timeline timeline = {0};
         kvs_run_fini(&last);
@@ -213,7 +83,7 @@ static void test_turns(void **state)
     void *sessions[2];
     uint64_t expected[2] = {0, 0};
     struct kvs_run run;
-    plan_of(1, KVS_SPLIT_NONE, &options[2], &streams[0]);
+    digest_plan_plain(DIGEST_PER_SLOT, 1);
     for (unsigned i = 0; i < 2; i++) {
         struct kvs_exec_options with = {.seed = i, .time_scale = 1.0};
         expected[i] = run_once(&kvs_exec_serial, with);
@@ -256,7 +126,7 @@ static void test_stop(void **state)
 {
     (void)state;
     const double scales[] = {1e6, 100.0};
-    plan_of(2, KVS_SPLIT_TENSOR, &options[1], &streams[0]);
+    digest_plan_plain(DIGEST_PIPELINED, 2);
     for (size_t i = 0; i < KVS_COUNT_OF(scales); i++) {
         struct kvs_exec_options with = {.seed = 3, .time_scale = scales[i], .stop = &stop};
         struct kvs_error fault = {0};
@@ -362,15 +232,18 @@ static void test_stuck(void **state)
     }
 }
 
-/* The shortest operation, a copy of 500 B at 1 B/ns or an overhead of 200 ns more, takes a
- * millisecond; a plan of long ones is not slowed down; nonsense is refused. */
+/*
+ * Operations have the 100 us in which a thread wakes up: a copy of 500 B at 1 B/ns, one of 800 B and
+ * an overhead of 200 ns, the compute of 2 us when it is alone. A slow computer may need one step
+ * more for the bytes. A plan of long ones is not slowed down.
+ */
 static void test_scale(void **state)
 {
     (void)state;
     const struct {
         uint32_t copy_bytes;
         double overhead_us, scale;
-    } table[] = {{500, 0.0, 2000.0}, {800, 0.2, 1000.0}, {0, 0.0, 500.0}};
+    } table[] = {{500, 0.0, 200.0}, {800, 0.2, 100.0}, {0, 0.0, 50.0}};
     for (size_t i = 0; i < KVS_COUNT_OF(table); i++) {
         start_over(1);
         struct by_hand b = by_hand_begin(&toy, 1);
@@ -384,7 +257,9 @@ static void test_scale(void **state)
         toy_compute(&toy, toy_queue(&toy, 0, "k"), 2000, 1);
         TOY_OK(kvs_exec_host.open(toy.plan, &toy.c, &with, &session, err));
         TOY_OK(kvs_exec_host.run(session, &run, NULL, err));
-        assert_float_equal(kvs_exec_host_report(session).time_scale, table[i].scale, 1e-6);
+        double scale = kvs_exec_host_report(session).time_scale;
+        assert_true(scale >= table[i].scale && scale <= 2.5 * table[i].scale);
+        assert_true(run.time_scale == scale);
         kvs_run_fini(&run);
         kvs_exec_host.close(session);
     }
@@ -412,11 +287,11 @@ static void test_refusals(void **state)
     (void)state;
     struct kvs_error fault = {0};
     struct kvs_exec_options with = {.time_scale = 1.0};
-    plan_of(2, KVS_SPLIT_LAYER, &options[1], &streams[0]);
+    digest_plan_plain(DIGEST_PIPELINED, 2);
     toy.machine.n_devices = 1;
     assert_int_equal(run_status(with, &fault), KVS_EINVAL);
 
-    plan_of(1, KVS_SPLIT_NONE, &options[1], &streams[0]);
+    digest_plan_plain(DIGEST_PIPELINED, 1);
     kvs_status status = KVS_ENOMEM;
     kvs_run_fini(&last);
     for (uint64_t nth = 1; status != KVS_OK; nth++) {
@@ -445,10 +320,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digests), cmocka_unit_test(test_machines),
-        cmocka_unit_test(test_order),   cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_stop),    cmocka_unit_test(test_stuck),
-        cmocka_unit_test(test_scale),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_order),  cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_stop),   cmocka_unit_test(test_stuck),
+        cmocka_unit_test(test_scale),  cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);

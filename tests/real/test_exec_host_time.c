@@ -193,7 +193,7 @@ static void test_rules(void **state)
     (void)state;
     uint32_t n = getenv("KVS_TIMED") ? N_PLANS_TIMED : N_PLANS, n_compared = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct kvs_exec_options with = {0};
+        struct kvs_exec_options with = {.time_scale = 4000.0}; /* a copy of 0.25 us: 1 ms */
         void *session;
         plan_number = i;
         random_plan();
