@@ -8,15 +8,13 @@
 #include "cli/executors.h"
 #include "cli/given.h"
 #include "cli/output.h"
+#include "cli/replay_gpus.h"
 #include "cli/replay_run.h"
 #include "cli/settings.h"
 #include "cli/stop.h"
-#include "models/copy.h"
-#include "real/exec_cuda.h"
 
 static const char *const compute_choices[] = {"auto", "spin", "stream", NULL};
-static const char *const emulate_choices[] = {"no", "links", "bytes", NULL};
-enum { EMULATE_NO, EMULATE_LINKS, EMULATE_BYTES };
+static const char *const collective_choices[] = {"auto", "nccl", "host", NULL};
 
 /* Without a GPU a modelled second takes many: so few where flags do not say how many. */
 enum { REPLAY_CPU_TOKENS = 4, REPLAY_CPU_REPETITIONS = 3 };
@@ -68,11 +66,17 @@ static const struct kvs_option execution_options[] = {
      .fallback = "auto",
      .choices = compute_choices,
      .help = "cuda: kernels that take the modelled time, or that read the weights"},
+    {.name = "collective",
+     .kind = KVS_OPTION_ENUM,
+     .metavar = "HOW",
+     .fallback = "auto",
+     .choices = collective_choices,
+     .help = "cuda: all-reduces by NCCL, through host memory, or as the GPUs allow"},
     {.name = "emulate",
      .kind = KVS_OPTION_ENUM,
      .metavar = "HOW",
      .fallback = "no",
-     .choices = emulate_choices,
+     .choices = kvs_replay_emulations,
      .help =
          "cuda: play the machine on the GPUs at hand; links: its copy engines and links, by "
          "threads; bytes: so many more bytes that a faster link takes its time (one device)"},
@@ -120,9 +124,7 @@ struct replay {
     struct kvs_output output;
     struct kvs_given given;
     struct kvs_replay_options how;
-    uint16_t map[KVS_MACHINE_MAX_DEVICES];
-    unsigned emulate;
-    double factor; /* of bytes */
+    struct kvs_replay_gpus gpus;
     bool has_said_alone;
     bool has_unequal;
     kvs_status worst;
@@ -166,13 +168,15 @@ static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
     p->how.run.seed = kvs_options_u64(o, "seed");
     p->how.run.verifies = kvs_options_flag(o, "verify");
     p->how.run.compute = (kvs_exec_compute)kvs_options_enum(o, "compute");
+    p->how.run.collective = (kvs_exec_collective)kvs_options_enum(o, "collective");
     p->how.run.stop = kvs_stop_flag();
-    p->emulate = kvs_options_enum(o, "emulate");
-    if (p->emulate != EMULATE_NO && !replay_is_on_gpu(p))
+    p->gpus.emulation = (kvs_replay_emulation)kvs_options_enum(o, "emulate");
+    if (p->gpus.emulation != KVS_REPLAY_EMULATE_NO && !replay_is_on_gpu(p))
         return kvs_error_at(err, KVS_EINVAL, "--emulate", 0, 0,
                             "plays a machine on GPUs, for the executor cuda, not %s",
                             p->how.exec->name);
-    if (p->emulate != EMULATE_NO && p->how.run.compute == KVS_EXEC_COMPUTE_AUTO)
+    if (p->gpus.emulation != KVS_REPLAY_EMULATE_NO &&
+        p->how.run.compute == KVS_EXEC_COMPUTE_AUTO)
         p->how.run.compute = KVS_EXEC_COMPUTE_SPIN;
     if (!kvs_options_is_given(o, "trace"))
         return KVS_OK;
@@ -182,48 +186,14 @@ static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
     return kvs_output_check_trace(kvs_options_str(o, "trace"), err);
 }
 
-/* One GPU per device of the machine. */
-static kvs_status replay_use_map(struct replay *p, const struct kvs_job *s,
-                                 struct kvs_error *err)
+/* What runs where. */
+static kvs_status replay_place(struct replay *p, const struct kvs_job *s, struct kvs_error *err)
 {
-    size_t n;
-    const uint64_t *gpus = kvs_options_sweep(p->options, "map", &n);
-    if (n == 0)
-        return KVS_OK;
-    if (n != s->machine->n_devices || n > KVS_COUNT_OF(p->map)) {
-        kvs_error_at(err, KVS_EINVAL, "--map", 0, 0, "names %zu GPU%s, %s has %u device%s", n,
-                     n == 1 ? "" : "s", s->machine->name, (unsigned)s->machine->n_devices,
-                     s->machine->n_devices == 1 ? "" : "s");
-        kvs_error_hint(err, "one GPU per device; two devices may share one: --map 0,0");
-        return KVS_EINVAL;
-    }
-    for (size_t i = 0; i < n; i++)
-        p->map[i] = (uint16_t)gpus[i];
-    p->how.run.map = p->map;
-    return KVS_OK;
-}
-
-/* Another machine on the GPUs at hand: its devices share them in turn. */
-static kvs_status replay_use_emulation(struct replay *p, const struct kvs_job *s,
-                                       struct kvs_error *err)
-{
-    double link_Bps;
-    int n_gpus = kvs_cuda_n_gpus();
-    p->factor = 1.0;
-    if (p->emulate == EMULATE_NO)
-        return KVS_OK;
-    for (uint32_t d = 0; p->how.run.map == NULL && d < s->machine->n_devices; d++)
-        p->map[d] = (uint16_t)(d % (uint32_t)(n_gpus > 0 ? n_gpus : 1));
-    p->how.run.map = p->map;
-    p->how.run.emulates_links = p->emulate == EMULATE_LINKS;
-    if (p->emulate == EMULATE_LINKS)
-        return KVS_OK;
-    if (s->machine->n_devices != 1 || p->given.plan != NULL)
-        return kvs_error_at(err, KVS_EINVAL, "--emulate", 0, 0,
-                            "bytes takes a machine of one device and no --plan; links plays "
-                            "several");
-    KVS_TRY(kvs_cuda_link_Bps(p->map[0], &link_Bps, err));
-    p->factor = link_Bps / kvs_path_rate_Bps(s->machine, 0, KVS_H2D);
+    KVS_TRY(kvs_replay_place(&p->gpus, p->options, s->machine, p->given.plan != NULL, err));
+    p->how.run.map = p->gpus.is_given ? p->gpus.map : NULL;
+    p->how.run.emulates_links = p->gpus.emulation == KVS_REPLAY_EMULATE_LINKS;
+    if (replay_is_on_gpu(p))
+        kvs_replay_warn_cards(&p->gpus, s->machine, &p->console);
     return KVS_OK;
 }
 
@@ -248,8 +218,7 @@ static kvs_status replay_prepare(struct replay *p, struct kvs_job *s, struct kvs
 {
     size_t n = kvs_product_n(s->product);
     kvs_output_run(&p->output, p->options, run);
-    KVS_TRY(replay_use_map(p, s, err));
-    KVS_TRY(replay_use_emulation(p, s, err));
+    KVS_TRY(replay_place(p, s, err));
     KVS_TRY(kvs_given_use(&p->given, s, run, err));
     KVS_TRY(replay_add_control(p, s, err));
     if (kvs_options_is_given(p->options, "trace") && n != 1) {
@@ -296,9 +265,9 @@ static kvs_status replay_rows(struct replay *p, struct kvs_replay_work *work,
 /* What is emulated says so wherever the executor's name is shown. */
 static const char *replay_executor(const struct replay *p)
 {
-    return p->emulate == EMULATE_LINKS   ? "cuda, emulated links"
-           : p->emulate == EMULATE_BYTES ? "cuda, emulated by bytes"
-                                         : p->how.exec->name;
+    return p->gpus.emulation == KVS_REPLAY_EMULATE_LINKS   ? "cuda, emulated links"
+           : p->gpus.emulation == KVS_REPLAY_EMULATE_BYTES ? "cuda, emulated by bytes"
+                                                           : p->how.exec->name;
 }
 
 static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_error *err)
@@ -309,7 +278,7 @@ static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_err
     struct kvs_replay_work work = {.job = s,
                                    .run = &run,
                                    .options = p->how,
-                                   .factor = p->factor,
+                                   .factor = p->gpus.factor,
                                    .replay = {.executor = replay_executor(p),
                                               .is_measured = p->how.exec->is_measured,
                                               .n_repetitions = p->how.n_repetitions,

@@ -46,16 +46,23 @@ static bool reduce_is_one_gpu(const struct cuda_exec *x)
     return true;
 }
 
-static bool reduce_is_one_each(const struct cuda_exec *x)
+/* NCCL refuses a GPU that is there twice. */
+static bool reduce_is_one_each(const struct cuda_exec *x, struct kvs_error *err)
 {
+    const struct kvs_device *devices = x->c->machine->devices;
     for (uint16_t d = 0; d < x->plan->n_devices; d++)
         for (uint16_t e = 0; e < d; e++)
-            if (x->devices[d].gpu == x->devices[e].gpu)
+            if (x->devices[d].gpu == x->devices[e].gpu) {
+                kvs_error_set(err, KVS_EINVAL,
+                              "nccl takes a GPU for each device: %s and %s are both GPU %d",
+                              devices[e].name, devices[d].name, x->devices[d].gpu);
+                kvs_error_hint(err, "--collective auto adds them up in a kernel");
                 return false;
+            }
     return true;
 }
 
-/* Its absence is not an error: host memory does instead. */
+/* Its absence is an error only where it was asked for: host memory does instead. */
 static kvs_status reduce_open_nccl(struct cuda_exec *x)
 {
     void *memory;
@@ -68,9 +75,31 @@ static kvs_status reduce_open_nccl(struct cuda_exec *x)
     kvs_status status = kvs_nccl_open(gpus, x->plan->n_devices, &c->nccl, &why);
     kvs_mem_free(gpus);
     x->current_gpu = -1;
+    if (status != KVS_OK && x->options.collective == KVS_EXEC_COLLECTIVE_NCCL) {
+        kvs_error_set(x->err, KVS_ENODEVICE, "%s", why.text);
+        kvs_error_hint(x->err, "--collective auto goes through host memory instead");
+        return KVS_ENODEVICE;
+    }
     c->way = status == KVS_OK ? REDUCE_NCCL : REDUCE_HOST_MEMORY;
     if (status != KVS_OK)
         kvs_log(KVS_LOG_WARN, "nccl", "%s; collectives go through host memory", why.text);
+    return KVS_OK;
+}
+
+static kvs_status reduce_choose_way(struct cuda_exec *x)
+{
+    kvs_exec_collective wanted = x->options.collective;
+    struct kvs_error why = {0};
+    bool is_one_each = reduce_is_one_each(x, &why);
+    if (wanted == KVS_EXEC_COLLECTIVE_NCCL && !is_one_each) {
+        *x->err = why;
+        return KVS_EINVAL;
+    }
+    x->collectives->way = REDUCE_HOST_MEMORY;
+    if (wanted == KVS_EXEC_COLLECTIVE_AUTO && reduce_is_one_gpu(x))
+        x->collectives->way = REDUCE_ONE_GPU;
+    else if (wanted != KVS_EXEC_COLLECTIVE_HOST && is_one_each)
+        return reduce_open_nccl(x);
     return KVS_OK;
 }
 
@@ -109,10 +138,7 @@ kvs_status cuda_open_collectives(struct cuda_exec *x)
     x->collectives = memory;
     x->collectives->size_bytes = size_bytes;
     KVS_TRY(reduce_alloc(x));
-    if (reduce_is_one_gpu(x))
-        return KVS_OK;
-    x->collectives->way = REDUCE_HOST_MEMORY;
-    return reduce_is_one_each(x) ? reduce_open_nccl(x) : KVS_OK;
+    return reduce_choose_way(x);
 }
 
 void cuda_close_collectives(struct cuda_exec *x)

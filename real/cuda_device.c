@@ -60,12 +60,24 @@ int kvs_cuda_n_gpus(void)
 
 const char *kvs_cuda_why_none(void)
 {
-    int n = 0;
+    int n = 0, driver = 0;
     cudaError_t result = cudaGetDeviceCount(&n);
     if (result == cudaSuccess)
         return n > 0 ? "" : "no GPU in this machine";
     cudaGetLastError();
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        return "no NVIDIA driver on this machine";
+    cudaGetLastError();
     return cudaGetErrorString(result);
+}
+
+void kvs_cuda_name(int gpu, char *out_name, size_t size_bytes)
+{
+    struct cudaDeviceProp properties;
+    out_name[0] = '\0';
+    if (cudaGetDeviceProperties(&properties, gpu) == cudaSuccess)
+        (void)snprintf(out_name, size_bytes, "%s", properties.name);
+    cudaGetLastError();
 }
 
 /* The best of a few copies: what the link can do. */

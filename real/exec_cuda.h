@@ -9,6 +9,8 @@ extern const struct kvs_exec_ops kvs_exec_cuda;
 
 /* Devices that can run plans now: 0 without CUDA, a driver or a GPU. */
 int kvs_cuda_n_gpus(void);
+/* Its product name, such as "NVIDIA H200"; "" where it cannot be asked. */
+void kvs_cuda_name(int gpu, char *out_name, size_t size_bytes);
 /* Rate of large pinned copies to this GPU, alone: measured now, a few milliseconds. */
 kvs_status kvs_cuda_link_Bps(int gpu, double *out_Bps, struct kvs_error *err) KVS_MUST_USE;
 /* Why there are none, or "" */

@@ -34,6 +34,12 @@ kvs_status kvs_cuda_link_Bps(int gpu, double *out_Bps, struct kvs_error *err)
     return kvs_error_set(err, KVS_ENODEVICE, "cuda: %s", kvs_cuda_why_none());
 }
 
+void kvs_cuda_name(int gpu, char *out_name, size_t size_bytes)
+{
+    (void)gpu, (void)size_bytes;
+    out_name[0] = '\0';
+}
+
 const char *kvs_cuda_why_none(void)
 {
     return "this program was built without CUDA";

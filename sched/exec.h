@@ -23,6 +23,13 @@ typedef enum kvs_exec_compute {
     KVS_EXEC_COMPUTE_STREAM /* kernels that read the weights, as many as the plan says */
 } kvs_exec_compute;
 
+/* How members of a collective come together on a real machine. */
+typedef enum kvs_exec_collective {
+    KVS_EXEC_COLLECTIVE_AUTO, /* NCCL where each device has a GPU of its own and it is there */
+    KVS_EXEC_COLLECTIVE_NCCL, /* or nothing runs */
+    KVS_EXEC_COLLECTIVE_HOST  /* through host memory */
+} kvs_exec_collective;
+
 /* Zero-initialised: defaults. Pointers are borrowed until close. */
 struct kvs_exec_options {
     /* virtual time */
@@ -33,8 +40,9 @@ struct kvs_exec_options {
     bool verifies;              /* poison bytes once they are used: what is missing shows */
     const double *busy_factors; /* [n_devices] of compute for being busy; NULL: 1 */
     kvs_exec_compute compute;   /* cuda */
-    bool emulates_links;        /* cuda: play the machine's copy engines and links */
-    const uint16_t *map;        /* cuda: [n_devices] GPU of each device; NULL: one each */
+    kvs_exec_collective collective; /* cuda */
+    bool emulates_links;            /* cuda: play the machine's copy engines and links */
+    const uint16_t *map;            /* cuda: [n_devices] GPU of each device; NULL: one each */
     const volatile sig_atomic_t
         *stop; /* becomes true to end a run with KVS_ESTOPPED; or NULL */
 };
