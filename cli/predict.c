@@ -1,6 +1,5 @@
 /* kvsim predict: experiments or flags in, rows out. */
-#include "cli/given.h"
-#include "cli/output.h"
+#include "cli/experiments.h"
 #include "cli/settings.h"
 #include "formats/perfetto.h"
 
@@ -37,17 +36,6 @@ static const struct kvs_options_spec spec = {
     .n_groups = KVS_COUNT_OF(groups),
     .examples = examples};
 
-/* State of one call. */
-struct predict {
-    const struct kvs_options *options; /* borrowed */
-    struct kvs_console console;
-    struct kvs_catalogue catalogue;
-    struct kvs_diags diags;
-    struct kvs_output output;
-    struct kvs_given given;
-    kvs_status worst;
-};
-
 static kvs_status predict_trace(const struct kvs_job *s, const struct kvs_plan *plan,
                                 const struct kvs_timeline *timeline, const char *path,
                                 struct kvs_error *err)
@@ -62,7 +50,7 @@ static kvs_status predict_trace(const struct kvs_job *s, const struct kvs_plan *
     return status;
 }
 
-static kvs_status predict_rows(struct predict *p, const struct kvs_job *s,
+static kvs_status predict_rows(struct kvs_experiments *p, const struct kvs_job *s,
                                struct kvs_job_run *run, struct kvs_error *err)
 {
     struct kvs_row_context context = kvs_job_context(s);
@@ -78,8 +66,9 @@ static kvs_status predict_rows(struct predict *p, const struct kvs_job *s,
     return status;
 }
 
-static kvs_status predict_job(struct predict *p, struct kvs_job *s, struct kvs_error *err)
+static kvs_status predict_job(void *context, struct kvs_job *s, struct kvs_error *err)
 {
+    struct kvs_experiments *p = context;
     const char *trace = kvs_options_str(p->options, "trace");
     struct kvs_timeline timeline = {0};
     struct kvs_plan *plan = NULL;
@@ -102,49 +91,14 @@ static kvs_status predict_job(struct predict *p, struct kvs_job *s, struct kvs_e
     return status;
 }
 
-static kvs_status predict_experiment(struct predict *p, const char *name, struct kvs_error *err)
-{
-    struct kvs_job s = {0};
-    kvs_status status = kvs_job_open(&s, &p->catalogue, name, p->options, &p->diags, err);
-    if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
-        status = kvs_output_dry_run(&s, err);
-    else if (status == KVS_OK)
-        status = predict_job(p, &s, err);
-    kvs_job_fini(&s);
-    return status;
-}
-
-static kvs_status predict_all(struct predict *p, struct kvs_error *err)
-{
-    size_t n;
-    const char *const *names = kvs_options_operands(p->options, &n);
-    KVS_TRY(kvs_given_read(&p->given, p->options, &p->console, err));
-    if (n == 0)
-        KVS_TRY(predict_experiment(p, NULL, err));
-    for (size_t i = 0; i < n; i++)
-        KVS_TRY(predict_experiment(p, names[i], err));
-    if (kvs_options_flag(p->options, "dry-run"))
-        return KVS_OK;
-    return kvs_output_end(&p->output, kvs_options_u64(p->options, "seed"), err);
-}
-
 int kvs_command_predict(int argc, const char *const *argv)
 {
-    struct kvs_options *options;
+    struct kvs_experiments e;
     struct kvs_error err = {0};
     int code;
-    if (!kvs_command_parse(&spec, argc, argv, &options, &code))
+    if (!kvs_experiments_open(&e, &spec, argc, argv, &code))
         return code;
-    struct predict p = {.options = options, .console = kvs_console_of(options)};
-    p.catalogue.dir = kvs_options_str(options, "catalogue");
-    kvs_output_open(&p.output, options);
-    kvs_diags_init(&p.diags);
-    kvs_status status = predict_all(&p, &err);
-    code = status != KVS_OK ? kvs_fail(status, &p.diags, &err) : kvs_exit_code(p.worst);
-    kvs_output_close(&p.output);
-    kvs_given_fini(&p.given);
-    kvs_diags_fini(&p.diags);
-    kvs_catalogue_fini(&p.catalogue);
-    kvs_options_destroy(options);
-    return code;
+    struct kvs_experiments_work work = {.context = &e, .run = predict_job};
+    kvs_status status = kvs_experiments_run(&e, &work, &err);
+    return kvs_experiments_close(&e, status, &err);
 }

@@ -6,8 +6,7 @@
 
 #include "base/units.h"
 #include "cli/executors.h"
-#include "cli/given.h"
-#include "cli/output.h"
+#include "cli/experiments.h"
 #include "cli/replay_gpus.h"
 #include "cli/replay_run.h"
 #include "cli/settings.h"
@@ -117,23 +116,17 @@ static const struct kvs_options_spec spec = {
 
 /* State of one call. */
 struct replay {
-    const struct kvs_options *options; /* borrowed */
-    struct kvs_console console;
-    struct kvs_catalogue catalogue;
-    struct kvs_diags diags;
-    struct kvs_output output;
-    struct kvs_given given;
+    struct kvs_experiments e;
     struct kvs_replay_options how;
     struct kvs_replay_gpus gpus;
     bool has_said_alone;
     bool has_unequal;
-    kvs_status worst;
 };
 
 static kvs_status replay_time_scale(struct replay *p, struct kvs_error *err)
 {
     kvs_status status =
-        kvs_parse_f64(kvs_options_str(p->options, "time-scale"), &p->how.run.time_scale, err);
+        kvs_parse_f64(kvs_options_str(p->e.options, "time-scale"), &p->how.run.time_scale, err);
     if (status != KVS_OK && err != NULL)
         (void)snprintf(err->file, sizeof err->file, "--time-scale");
     if (status == KVS_OK && !(p->how.run.time_scale >= 0.0 && isfinite(p->how.run.time_scale)))
@@ -148,7 +141,7 @@ static bool replay_is_on_gpu(const struct replay *p)
 
 static void replay_read_counts(struct replay *p)
 {
-    const struct kvs_options *o = p->options;
+    const struct kvs_options *o = p->e.options;
     p->how.n_repetitions = (uint32_t)kvs_options_u64(o, "repetitions");
     p->how.n_warmup = (uint32_t)kvs_options_u64(o, "warmup");
     if (replay_is_on_gpu(p))
@@ -161,7 +154,7 @@ static void replay_read_counts(struct replay *p)
 
 static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
 {
-    const struct kvs_options *o = p->options;
+    const struct kvs_options *o = p->e.options;
     KVS_TRY(kvs_executor_choose(kvs_options_enum(o, "executor"), &p->how.exec, err));
     KVS_TRY(replay_time_scale(p, err));
     replay_read_counts(p);
@@ -189,11 +182,11 @@ static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
 /* What runs where. */
 static kvs_status replay_place(struct replay *p, const struct kvs_job *s, struct kvs_error *err)
 {
-    KVS_TRY(kvs_replay_place(&p->gpus, p->options, s->machine, p->given.plan != NULL, err));
+    KVS_TRY(kvs_replay_place(&p->gpus, p->e.options, s->machine, p->e.given.plan != NULL, err));
     p->how.run.map = p->gpus.is_given ? p->gpus.map : NULL;
     p->how.run.emulates_links = p->gpus.emulation == KVS_REPLAY_EMULATE_LINKS;
     if (replay_is_on_gpu(p))
-        kvs_replay_warn_cards(&p->gpus, s->machine, &p->console);
+        kvs_replay_warn_cards(&p->gpus, s->machine, &p->e.console);
     return KVS_OK;
 }
 
@@ -203,7 +196,7 @@ static kvs_status replay_add_control(const struct replay *p, struct kvs_job *s,
 {
     struct kvs_arm arm = s->experiment.arms.items[0];
     char name[sizeof arm.name + sizeof KVS_REPLAY_CONTROL];
-    if (!kvs_options_flag(p->options, "control"))
+    if (!kvs_options_flag(p->e.options, "control"))
         return KVS_OK;
     if (s->experiment.arms.n >= KVS_EXPERIMENT_MAX_ARMS)
         return kvs_error_at(err, KVS_ERANGE, "--control", 0, 0, "at most %d policies",
@@ -217,16 +210,16 @@ static kvs_status replay_prepare(struct replay *p, struct kvs_job *s, struct kvs
                                  struct kvs_error *err)
 {
     size_t n = kvs_product_n(s->product);
-    kvs_output_run(&p->output, p->options, run);
+    kvs_output_run(&p->e.output, p->e.options, run);
     KVS_TRY(replay_place(p, s, err));
-    KVS_TRY(kvs_given_use(&p->given, s, run, err));
+    KVS_TRY(kvs_given_use(&p->e.given, s, run, err));
     KVS_TRY(replay_add_control(p, s, err));
-    if (kvs_options_is_given(p->options, "trace") && n != 1) {
+    if (kvs_options_is_given(p->e.options, "trace") && n != 1) {
         kvs_error_at(err, KVS_EINVAL, "--trace", 0, 0, "takes one configuration, got %zu", n);
         kvs_error_hint(err, "choose with -d 16384");
         return KVS_EINVAL;
     }
-    kvs_job_warn(s, &p->console);
+    kvs_job_warn(s, &p->e.console);
     return KVS_OK;
 }
 
@@ -254,8 +247,8 @@ static kvs_status replay_rows(struct replay *p, struct kvs_replay_work *work,
     struct kvs_error why = {0};
     kvs_status status = replay_configurations(work, &rows, err);
     if (status == KVS_EPLAN)
-        kvs_given_place(&p->given, err);
-    kvs_status printed = kvs_output_experiment(&p->output, &context, &rows, &why);
+        kvs_given_place(&p->e.given, err);
+    kvs_status printed = kvs_output_experiment(&p->e.output, &context, &rows, &why);
     if (status == KVS_OK && printed != KVS_OK && err != NULL)
         *err = why;
     KVS_ARRAY_FREE(&rows);
@@ -270,10 +263,11 @@ static const char *replay_executor(const struct replay *p)
                                                            : p->how.exec->name;
 }
 
-static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_error *err)
+static kvs_status replay_job(void *context, struct kvs_job *s, struct kvs_error *err)
 {
-    const char *trace = kvs_options_str(p->options, "trace");
-    struct kvs_job_run run = {.console = &p->console};
+    struct replay *p = context;
+    const char *trace = kvs_options_str(p->e.options, "trace");
+    struct kvs_job_run run = {.console = &p->e.console};
     KVS_TRY(replay_prepare(p, s, &run, err));
     struct kvs_replay_work work = {.job = s,
                                    .run = &run,
@@ -288,8 +282,8 @@ static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_err
     kvs_status status = replay_rows(p, &work, err);
     if (status == KVS_OK && trace != NULL)
         status = kvs_replay_write_trace(&work, trace, err);
-    if (p->worst == KVS_OK)
-        p->worst = run.worst;
+    if (p->e.worst == KVS_OK)
+        p->e.worst = run.worst;
     p->has_said_alone |= work.has_said_alone;
     p->has_unequal |= work.has_unequal;
     kvs_replay_work_fini(&work);
@@ -297,90 +291,44 @@ static kvs_status replay_job(struct replay *p, struct kvs_job *s, struct kvs_err
 }
 
 /* Tokens are all alike but for the growing window: a few of them show what many would. */
-static kvs_status replay_limit_tokens(const struct replay *p, struct kvs_job *s,
-                                      struct kvs_error *err)
+static kvs_status replay_limit_tokens(void *context, struct kvs_job *s, struct kvs_error *err)
 {
+    const struct replay *p = context;
     const struct kvs_values *n_gen = &s->experiment.values[KVS_SETTING_N_GEN];
     uint64_t most = 0;
     for (size_t i = 0; i < n_gen->n; i++)
         most = n_gen->items[i] > most ? n_gen->items[i] : most;
-    if (replay_is_on_gpu(p) || kvs_options_is_given(p->options, "n-gen") ||
-        kvs_options_is_given(p->options, "plan") || most <= REPLAY_CPU_TOKENS)
+    if (replay_is_on_gpu(p) || kvs_options_is_given(p->e.options, "n-gen") ||
+        kvs_options_is_given(p->e.options, "plan") || most <= REPLAY_CPU_TOKENS)
         return KVS_OK;
-    kvs_console_warn(&p->console,
+    kvs_console_warn(&p->e.console,
                      "without a GPU %d tokens are generated instead of %" PRIu64
                      ", predicted ones too; -n %" PRIu64 " runs all",
                      REPLAY_CPU_TOKENS, most, most);
     return kvs_job_set_n_gen(s, REPLAY_CPU_TOKENS, err);
 }
 
-static kvs_status replay_experiment(struct replay *p, const char *name, struct kvs_error *err)
+static int replay_exit_code(const struct replay *p, kvs_status status, int code)
 {
-    struct kvs_job s = {0};
-    kvs_status status = kvs_job_open(&s, &p->catalogue, name, p->options, &p->diags, err);
-    if (status == KVS_OK)
-        status = replay_limit_tokens(p, &s, err);
-    if (status == KVS_OK && kvs_options_flag(p->options, "dry-run"))
-        status = kvs_output_dry_run(&s, err);
-    else if (status == KVS_OK)
-        status = replay_job(p, &s, err);
-    kvs_job_fini(&s);
-    return status;
-}
-
-static kvs_status replay_experiments(struct replay *p, struct kvs_error *err)
-{
-    size_t n;
-    const char *const *names = kvs_options_operands(p->options, &n);
-    if (n == 0)
-        return replay_experiment(p, NULL, err);
-    for (size_t i = 0; i < n; i++)
-        KVS_TRY(replay_experiment(p, names[i], err));
-    return KVS_OK;
-}
-
-static kvs_status replay_all(struct replay *p, struct kvs_error *err)
-{
-    struct kvs_error why = {0};
-    KVS_TRY(replay_read_options(p, err));
-    KVS_TRY(kvs_given_read(&p->given, p->options, &p->console, err));
-    kvs_stop_listen();
-    kvs_status status = replay_experiments(p, err);
-    if (kvs_options_flag(p->options, "dry-run") || (status != KVS_OK && status != KVS_ESTOPPED))
-        return status;
-    kvs_status ended = kvs_output_end(&p->output, kvs_options_u64(p->options, "seed"), &why);
-    if (status == KVS_OK && ended != KVS_OK)
-        *err = why;
-    return status == KVS_OK ? ended : status;
-}
-
-static int replay_exit_code(const struct replay *p, kvs_status status,
-                            const struct kvs_error *err)
-{
-    int code = status != KVS_OK ? kvs_fail(status, &p->diags, err) : KVS_EXIT_OK;
     if (kvs_stop_exit_code() != 0)
         return kvs_stop_exit_code();
-    if (status != KVS_OK)
-        return code;
-    return p->has_unequal ? KVS_EXIT_DIGEST : kvs_exit_code(p->worst);
+    return status == KVS_OK && p->has_unequal ? KVS_EXIT_DIGEST : code;
 }
 
 int kvs_command_replay(int argc, const char *const *argv)
 {
-    struct kvs_options *options;
+    struct replay p = {0};
     struct kvs_error err = {0};
     int code;
-    if (!kvs_command_parse(&spec, argc, argv, &options, &code))
+    if (!kvs_experiments_open(&p.e, &spec, argc, argv, &code))
         return code;
-    struct replay p = {.options = options, .console = kvs_console_of(options)};
-    p.catalogue.dir = kvs_options_str(options, "catalogue");
-    kvs_output_open(&p.output, options);
-    kvs_diags_init(&p.diags);
-    code = replay_exit_code(&p, replay_all(&p, &err), &err);
-    kvs_output_close(&p.output);
-    kvs_given_fini(&p.given);
-    kvs_diags_fini(&p.diags);
-    kvs_catalogue_fini(&p.catalogue);
-    kvs_options_destroy(options);
-    return code;
+    struct kvs_experiments_work work = {
+        .context = &p, .adjust = replay_limit_tokens, .run = replay_job};
+    kvs_status status = replay_read_options(&p, &err);
+    if (status == KVS_OK) {
+        kvs_stop_listen();
+        status = kvs_experiments_run(&p.e, &work, &err);
+    }
+    code = kvs_experiments_close(&p.e, status, &err);
+    return replay_exit_code(&p, status, code);
 }
