@@ -104,8 +104,13 @@ void cuda_close_memory(struct cuda_exec *x);
 kvs_status cuda_reset_memory(struct cuda_exec *x);
 kvs_status cuda_digest(struct cuda_exec *x, uint64_t *out);
 
-/* cuda_ops.c: what is put on an operation's stream, dependencies aside. */
+/* cuda_bind.c: what operations cost and need. */
 kvs_status cuda_bind_ops(struct cuda_exec *x);
+
+/* cuda_compute.c */
+kvs_status cuda_compute(struct cuda_exec *x, const struct cuda_now *now);
+
+/* cuda_ops.c: what is put on an operation's stream, dependencies aside. */
 kvs_status cuda_launch(struct cuda_exec *x, const struct cuda_now *now);
 /* Host work: its bytes, and the time that it stands for. */
 kvs_status cuda_host_work(struct cuda_exec *x, const struct cuda_now *now);

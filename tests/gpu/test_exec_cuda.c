@@ -47,6 +47,51 @@ static void test_sessions(void **state)
     kvs_exec_cuda.close(session);
 }
 
+static uint64_t digest_with(struct kvs_exec_options options)
+{
+    struct kvs_run run;
+    TOY_OK(kvs_exec_once(&kvs_exec_cuda, toy.plan, &toy.c, &options, &run, NULL, err));
+    kvs_run_fini(&run);
+    return run.digest;
+}
+
+/* New rows of so many streams take several launches. */
+static void test_many_streams(void **state)
+{
+    (void)state;
+    static const uint32_t arms[] = {DIGEST_ORDERED, DIGEST_CONTINUOUS, DIGEST_PER_SLOT};
+    for (uint32_t n = 11; n <= 27; n += 4) {
+        struct digest_workload many = {"many streams", 32, n, 1, false, true, false};
+        for (size_t i = 0; i < KVS_COUNT_OF(arms); i++) {
+            struct digest_case c = digest_plain(arms[i], 2);
+            c.workload = &many;
+            uint64_t expected = digest_reference(&many);
+            digest_plan(&c);
+            if (digest_with((struct kvs_exec_options){.seed = DIGEST_SEED, .map = map}) !=
+                expected)
+                fail_msg("%u streams, %s: another digest", n, digest_text(&c));
+        }
+    }
+}
+
+/* Two devices on one GPU: sums through host memory, as on several GPUs; NCCL cannot do it. */
+static void test_collectives(void **state)
+{
+    (void)state;
+    struct kvs_exec_options options = {
+        .seed = DIGEST_SEED, .map = map, .collective = KVS_EXEC_COLLECTIVE_HOST};
+    struct kvs_error err = {0};
+    struct kvs_run run;
+    uint64_t expected = digest_reference(&digest_workloads[DIGEST_ONE_SEQUENCE]);
+    digest_plan_plain(DIGEST_PIPELINED, 3);
+    assert_int_equal(digest_with(options), expected);
+    options.collective = KVS_EXEC_COLLECTIVE_NCCL;
+    assert_int_equal(
+        kvs_exec_once(&kvs_exec_cuda, toy.plan, &toy.c, &options, &run, NULL, &err),
+        KVS_EINVAL);
+    assert_non_null(strstr(err.text, "are both GPU 0"));
+}
+
 static void test_stop(void **state)
 {
     (void)state;
@@ -91,10 +136,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pageable),
-        cmocka_unit_test(test_sessions),
-        cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_pageable),     cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_many_streams), cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_stop),         cmocka_unit_test(test_errors),
     };
     if (kvs_cuda_n_gpus() == 0) {
         printf("skipped: %s\n", kvs_cuda_why_none());

@@ -70,19 +70,19 @@ enum {
 
 enum {
     DIGEST_AXIS_ARM,
+    DIGEST_AXIS_DEVICES,   /* 1 to 4 */
     DIGEST_AXIS_LOOKAHEAD, /* 1, 2, 4 */
-    DIGEST_AXIS_BUDGET,
-    DIGEST_AXIS_DEVICES, /* 1 to 4 */
     DIGEST_AXIS_SPLIT,
+    DIGEST_AXIS_BUDGET,
     DIGEST_AXIS_WORKLOAD,
     DIGEST_AXES
 };
 static const uint32_t digest_axes[DIGEST_AXES] = {
-    DIGEST_ARMS, 3, DIGEST_DECLINED + 1, 4, KVS_SPLIT_TENSOR + 1, DIGEST_WORKLOADS};
+    DIGEST_ARMS, 4, 3, KVS_SPLIT_TENSOR + 1, DIGEST_DECLINED + 1, DIGEST_WORKLOADS};
 enum {
     DIGEST_CASES =
-        DIGEST_ARMS * 3 * (DIGEST_DECLINED + 1) * 4 * (KVS_SPLIT_TENSOR + 1) * DIGEST_WORKLOADS,
-    DIGEST_STRIDE = 83 /* every so many have each two values of two axes together somewhere */
+        DIGEST_ARMS * 4 * 3 * (KVS_SPLIT_TENSOR + 1) * (DIGEST_DECLINED + 1) * DIGEST_WORKLOADS,
+    DIGEST_STRIDE = 53 /* every so many have each two values of two axes together somewhere */
 };
 
 static inline void digest_digits(uint32_t number, uint32_t digits[DIGEST_AXES])
@@ -193,16 +193,25 @@ static inline uint64_t digest_budget_bytes(enum digest_budget budget)
     return budget == DIGEST_UNLIMITED ? UINT64_MAX : fits.fit_budget_bytes;
 }
 
+static inline bool digest_fits(const struct digest_case *c)
+{
+    return c->budget == DIGEST_UNLIMITED || c->budget == DIGEST_EXACT;
+}
+
+/* Continuous has one ring for all windows, and rows that stay on the devices. */
+static inline bool digest_is_continuous(const struct digest_case *c)
+{
+    return c->policy == &kvs_policy_continuous && digest_fits(c) && c->workload->is_pinned &&
+           !c->workload->is_sliding;
+}
+
 /* A case is what its name says: with a ring, or without one, or with one at first. */
 static inline bool digest_is_as_named(const struct digest_case *c,
                                       const struct kvs_decision *made)
 {
-    bool fits = c->budget == DIGEST_UNLIMITED || c->budget == DIGEST_EXACT;
-    if (c->policy == &kvs_policy_continuous) /* one ring for all windows */
-        return made->n_declined == (fits && c->workload->is_pinned && !c->workload->is_sliding
-                                        ? 0
-                                        : made->n_segments);
-    if (c->policy != &kvs_policy_pipelined || fits)
+    if (c->policy == &kvs_policy_continuous)
+        return made->n_declined == (digest_is_continuous(c) ? 0 : made->n_segments);
+    if (c->policy != &kvs_policy_pipelined || digest_fits(c))
         return made->n_declined == 0;
     return c->budget == DIGEST_DECLINED
                ? made->n_declined == made->n_segments

@@ -66,7 +66,7 @@ static void test_matrix(void **state)
 }
 
 /* The thinned matrix has each two values of two axes in one of its cases. */
-static void test_stride(void **state)
+static void test_pairs(void **state)
 {
     (void)state;
     static bool is_seen[DIGEST_AXES][DIGEST_AXES][DIGEST_ARMS][DIGEST_ARMS];
@@ -84,6 +84,24 @@ static void test_stride(void **state)
                     if (!is_seen[a][b][x][y])
                         fail_msg("no case with value %u of axis %u and value %u of axis %u", x,
                                  a, y, b);
+}
+
+/* And each number of devices, look-ahead and split in one where continuous does not decline. */
+static void test_continuous(void **state)
+{
+    (void)state;
+    bool is_seen[DIGEST_AXES][DIGEST_ARMS] = {{false}};
+    uint32_t digits[DIGEST_AXES];
+    for (uint32_t i = 0; i < DIGEST_CASES; i += DIGEST_STRIDE) {
+        struct digest_case c = digest_nth(i);
+        digest_digits(i, digits);
+        for (unsigned axis = 0; axis < DIGEST_AXES; axis++)
+            is_seen[axis][digits[axis]] |= digest_is_continuous(&c);
+    }
+    for (unsigned axis = DIGEST_AXIS_DEVICES; axis <= DIGEST_AXIS_SPLIT; axis++)
+        for (unsigned x = 0; x < digest_axes[axis]; x++)
+            if (!is_seen[axis][x])
+                fail_msg("continuous declines wherever axis %u has value %u", axis, x);
 }
 
 /* Both directions on one engine, a shared link, kernels one by one, chained first turns. */
@@ -131,7 +149,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_stride),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_continuous),
         cmocka_unit_test(test_machines),
     };
     stride = digest_stride(argc, argv);

@@ -9,7 +9,6 @@
 #include "real/exec_host.h"
 #include "real/exec_serial.h"
 #include "tests/real/by_hand.h"
-#include "tests/real/fault_case.h"
 #include "tests/real/digest_case.h"
 
 static struct kvs_run last;
@@ -147,56 +146,6 @@ static void test_stop(void **state)
     }
 }
 
-#if defined(__SANITIZE_THREAD__)
-#define HAS_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_THREAD_SANITIZER 1
-#endif
-#endif
-
-enum { FAULT_ROWS = 512, FAULT_COPY_NS = 512 * 2 * 136, FAULT_RUNS = 2 };
-
-static unsigned times_caught(uint64_t digest)
-{
-    unsigned n = 0;
-    struct kvs_exec_options with = {.seed = 1, .verifies = true, .time_scale = 10.0};
-    for (unsigned i = 0; i < FAULT_RUNS; i++)
-        n += run_once(&kvs_exec_host, with) != digest;
-    return n;
-}
-
-/*
- * Plans with one thing wrong, run past the checker: the digest shows it, since bytes are where they
- * are at a modelled time. A layer's window takes 1.4 ms of wall clock, its compute a third of that,
- * or three times as much.
- */
-static void test_faults(void **state)
-{
-    (void)state;
-#ifdef HAS_THREAD_SANITIZER
-    print_message("skipped: faulty plans do race\n");
-    skip();
-#endif
-    for (unsigned i = 0; i < 2 * N_FAULTS; i++) {
-        enum fault fault = (enum fault)(i / 2);
-        bool is_copies = i % 2 == 0;
-        if (fault != FAULT_NONE && fault_is_of_copies(fault) != is_copies)
-            continue;
-        fault_plan(&toy, fault, FAULT_ROWS, 32,
-                   is_copies ? FAULT_COPY_NS / 3 : 3 * FAULT_COPY_NS);
-        uint64_t digest = run_once(&kvs_exec_serial, (struct kvs_exec_options){.seed = 1});
-        fault_apply(toy.plan, fault);
-        unsigned n = times_caught(digest);
-        print_message("%s: seen in %u of %u runs\n", fault_names[fault], n,
-                      (unsigned)FAULT_RUNS);
-        if (fault == FAULT_NONE)
-            assert_int_equal(n, 0);
-        else
-            assert_true(n > 0);
-    }
-}
-
 static kvs_status run_status(struct kvs_exec_options with, struct kvs_error *err)
 {
     struct kvs_run run;
@@ -320,10 +269,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),  cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_stop),   cmocka_unit_test(test_stuck),
-        cmocka_unit_test(test_scale),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_stop),  cmocka_unit_test(test_stuck),
+        cmocka_unit_test(test_scale), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
