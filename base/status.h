@@ -44,7 +44,7 @@ struct kvs_error {
     char file[256];  /* file name, flag or "" */
     char path[128];  /* field path such as devices[1].link, or "" */
     char text[512];  /* what, found, expected: one line */
-    char hint[256];  /* what to try, or "" */
+    char hint[512];  /* what to try, or "" */
 };
 
 const char *kvs_status_name(kvs_status status); /* "KVS_EINVAL" */

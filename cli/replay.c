@@ -160,7 +160,6 @@ static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
     replay_read_counts(p);
     p->how.run.seed = kvs_options_u64(o, "seed");
     p->how.run.verifies = kvs_options_flag(o, "verify");
-    p->how.run.compute = (kvs_exec_compute)kvs_options_enum(o, "compute");
     p->how.run.collective = (kvs_exec_collective)kvs_options_enum(o, "collective");
     p->how.run.stop = kvs_stop_flag();
     p->gpus.emulation = (kvs_replay_emulation)kvs_options_enum(o, "emulate");
@@ -168,9 +167,6 @@ static kvs_status replay_read_options(struct replay *p, struct kvs_error *err)
         return kvs_error_at(err, KVS_EINVAL, "--emulate", 0, 0,
                             "plays a machine on GPUs, for the executor cuda, not %s",
                             p->how.exec->name);
-    if (p->gpus.emulation != KVS_REPLAY_EMULATE_NO &&
-        p->how.run.compute == KVS_EXEC_COMPUTE_AUTO)
-        p->how.run.compute = KVS_EXEC_COMPUTE_SPIN;
     if (!kvs_options_is_given(o, "trace"))
         return KVS_OK;
     if (!p->how.exec->is_measured)
@@ -188,6 +184,35 @@ static kvs_status replay_place(struct replay *p, const struct kvs_job *s, struct
     if (replay_is_on_gpu(p))
         kvs_replay_warn_cards(&p->gpus, s->machine, &p->e.console);
     return KVS_OK;
+}
+
+/* Kernels that read the weights where no time is known that others could take. */
+static bool replay_streams(const struct replay *p, const struct kvs_job *s)
+{
+    enum { AUTO, SPIN, STREAM };
+    unsigned choice = kvs_options_enum(p->e.options, "compute");
+    struct kvs_configuration any;
+    if (!replay_is_on_gpu(p) || choice != AUTO || p->gpus.emulation != KVS_REPLAY_EMULATE_NO)
+        return replay_is_on_gpu(p) && choice == STREAM;
+    kvs_product_get(s->product, 0, &any);
+    for (uint32_t d = 0; d < s->machine->n_devices; d++)
+        if (kvs_case_uses_device(&any.c, d) && !kvs_case_compute_cost(&any.c, d).is_measured)
+            return true;
+    return false;
+}
+
+static void replay_choose_compute(const struct replay *p, struct kvs_job *s)
+{
+    if (!replay_streams(p, s))
+        return;
+    kvs_product_set_compute(s->product, KVS_COMPUTE_STREAMED);
+    for (uint32_t d = 0; d < s->machine->n_devices; d++)
+        if (!kvs_compute_knows_streaming(&s->machine->devices[d]))
+            kvs_console_warn(&p->e.console,
+                             "machine %s: %s has no figures under stream:, so the time of "
+                             "kvsim's own kernels is predicted as that of a model's; kvsim "
+                             "probe measures them",
+                             s->machine->name, s->machine->devices[d].name);
 }
 
 /* The first arm once more, behind the others. */
@@ -213,6 +238,7 @@ static kvs_status replay_prepare(struct replay *p, struct kvs_job *s, struct kvs
     kvs_output_run(&p->e.output, p->e.options, run);
     KVS_TRY(replay_place(p, s, err));
     KVS_TRY(kvs_given_use(&p->e.given, s, run, err));
+    replay_choose_compute(p, s);
     KVS_TRY(replay_add_control(p, s, err));
     if (kvs_options_is_given(p->e.options, "trace") && n != 1) {
         kvs_error_at(err, KVS_EINVAL, "--trace", 0, 0, "takes one configuration, got %zu", n);

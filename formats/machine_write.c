@@ -216,6 +216,15 @@ static void write_engines(struct machine_writer *w, const struct kvs_figures *fi
     write_row_curve(w, &engines->row_curve);
 }
 
+static void write_stream(struct machine_writer *w, const struct kvs_figures *figures,
+                         const struct kvs_stream_kernels *stream)
+{
+    if (stream->rate.value <= 0.0)
+        return;
+    kvs_text_puts(w->out, "    stream:\n");
+    write_figures(w, 6, figures, stream, sizeof *stream, &w->defaults->devices[0].stream);
+}
+
 static void write_profile(struct machine_writer *w, const struct kvs_figures *figures,
                           const struct kvs_compute_profile *profile)
 {
@@ -255,6 +264,7 @@ static void write_device(struct machine_writer *w, uint32_t d,
         write_link(w, 4, link);
     write_figures(w, 4, figures, &device->memory_bytes, card_bytes, &preset->memory_bytes);
     write_engines(w, figures, device);
+    write_stream(w, figures, &device->stream);
     kvs_text_puts(w->out, device->n_profiles > 0 ? "    profiles:\n" : "");
     for (uint32_t p = 0; p < device->n_profiles; p++)
         write_profile(w, figures, &device->profiles[p]);

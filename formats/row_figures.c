@@ -21,6 +21,8 @@ struct figure_field {
     }
 #define LINK(name, field, unit, major)   FIELD(kvs_link, name, field, unit, major, NULL)
 #define DEVICE(name, field, unit, major) FIELD(kvs_device, name, field, unit, major, NULL)
+#define STREAM(name, field, unit)                                                              \
+    FIELD(kvs_device, name, stream.field, unit, false, "not measured")
 #define ENGINE(name, field, unit, major) DEVICE(name, engines.field, unit, major)
 #define PROFILE(name, field, unit, major)                                                      \
     FIELD(kvs_compute_profile, name, field, unit, major, NULL)
@@ -46,6 +48,11 @@ static const struct figure_field device_fields[] = {
     DEVICE("read_latency", read_latency, KVS_UNIT_TIME, false),
     DEVICE("read_outstanding_bytes", read_outstanding_bytes, KVS_UNIT_BYTES, false),
     DEVICE("read_setup", read_setup, KVS_UNIT_TIME, false),
+    STREAM("stream.rate", rate, KVS_UNIT_RATE),
+    STREAM("stream.fold_rate", fold_rate, KVS_UNIT_RATE),
+    STREAM("stream.kernel", kernel, KVS_UNIT_TIME),
+    STREAM("stream.operation", operation, KVS_UNIT_TIME),
+    STREAM("stream.slowdown", slowdown, KVS_UNIT_FRAC),
     ENGINE("engines.count", count, KVS_UNIT_PLAIN, false),
     ENGINE("engines.commit_lead", commit_lead, KVS_UNIT_TIME, true),
     ENGINE("engines.bypass_bytes", bypass_bytes, KVS_UNIT_BYTES, false),

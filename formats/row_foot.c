@@ -65,6 +65,18 @@ static void foot_compute(const struct kvs_row *row, struct kvs_text *out)
         struct kvs_compute_cost cost = kvs_case_compute_cost(&row->c, d);
         kvs_text_printf(out, "%s%s ", before, device->name);
         before = "; ";
+        if (cost.is_measured && !cost.profile) {
+            kvs_text_printf(out, "kvsim's own kernels, %s (%s)",
+                            kvs_figure_format(device->stream.rate.value, KVS_UNIT_RATE,
+                                              KVS_FIGURE_DIGITS, buf, sizeof buf),
+                            kvs_origin_name(device->stream.rate.origin));
+            continue;
+        }
+        if (cost.profile == &row->c.llm->program) {
+            kvs_text_printf(out, "the program's (%s)",
+                            kvs_origin_name(cost.profile->fixed.origin));
+            continue;
+        }
         if (cost.is_measured) {
             kvs_text_printf(out, "profile (%s", kvs_origin_name(cost.profile->fixed.origin));
             if (cost.profile->kv_type != row->c.workload.type_k)

@@ -25,34 +25,66 @@ static const struct kvs_compute_profile *compute_find_profile(const struct kvs_d
     return best;
 }
 
-struct kvs_compute_cost kvs_compute_cost_of(const struct kvs_device *device,
-                                            const struct kvs_llm *llm, kvs_kv_type type_k,
-                                            kvs_kv_type type_v, double head_share)
+static struct kvs_compute_cost compute_of_profile(const struct kvs_compute_profile *profile,
+                                                  double params, double row_bytes)
 {
-    struct kvs_compute_cost cost = {0};
-    double params = (double)kvs_llm_active_params(llm);
-    double row_bytes = (double)kvs_kv_growing_bytes_per_token(llm, type_k, type_v);
-    const struct kvs_compute_profile *profile =
-        compute_find_profile(device, llm->name, type_k, head_share);
-    if (profile) {
-        cost.is_measured = true;
-        cost.profile = profile;
-        cost.s_per_param = profile->fixed.value / (params * profile->head_share);
-        if (row_bytes > 0.0) {
-            cost.s_per_kv_byte = profile->per_row.value / (row_bytes * profile->head_share);
-            cost.s_per_query_byte =
-                profile->per_query_row.value / (row_bytes * profile->head_share);
-        }
-        cost.copy_slowdown_frac = profile->copy_slowdown.value;
-        cost.busy_slowdown_frac = profile->busy_slowdown.value;
-        cost.busy_threshold_frac = profile->busy_threshold.value;
-        return cost;
+    struct kvs_compute_cost cost = {.is_measured = true, .profile = profile};
+    cost.s_per_param = profile->fixed.value / (params * profile->head_share);
+    if (row_bytes > 0.0) {
+        cost.s_per_kv_byte = profile->per_row.value / (row_bytes * profile->head_share);
+        cost.s_per_query_byte =
+            profile->per_query_row.value / (row_bytes * profile->head_share);
     }
+    cost.copy_slowdown_frac = profile->copy_slowdown.value;
+    cost.busy_slowdown_frac = profile->busy_slowdown.value;
+    cost.busy_threshold_frac = profile->busy_threshold.value;
+    return cost;
+}
+
+static struct kvs_compute_cost compute_of_roofline(const struct kvs_device *device,
+                                                   const struct kvs_llm *llm)
+{
     double rate = device->memory_rate.value * device->memory_efficiency.value;
-    cost.s_per_param = llm->weight_bytes_per_param / rate;
-    cost.s_per_kv_byte = 1.0 / rate;
+    struct kvs_compute_cost cost = {.s_per_param = llm->weight_bytes_per_param / rate,
+                                    .s_per_kv_byte = 1.0 / rate};
     if (device->flops.value > 0.0)
         cost.flop_s_per_param = 2.0 / device->flops.value;
+    return cost;
+}
+
+bool kvs_compute_knows_streaming(const struct kvs_device *device)
+{
+    return device->stream.rate.value > 0.0 && device->stream.fold_rate.value > 0.0;
+}
+
+static struct kvs_compute_cost compute_of_stream(const struct kvs_device *device,
+                                                 const struct kvs_llm *llm)
+{
+    return (struct kvs_compute_cost){.is_measured = true,
+                                     .s_per_param = llm->weight_bytes_per_param /
+                                                    device->stream.rate.value,
+                                     .s_per_kv_byte = 1.0 / device->stream.fold_rate.value,
+                                     .s_per_kernel = device->stream.kernel.value,
+                                     .s_per_operation = device->stream.operation.value,
+                                     .copy_slowdown_frac = device->stream.slowdown.value};
+}
+
+struct kvs_compute_cost kvs_compute_cost_of(const struct kvs_device *device,
+                                            const struct kvs_llm *llm, kvs_kv_type type_k,
+                                            kvs_kv_type type_v, double head_share,
+                                            kvs_compute_kind kind)
+{
+    double params = (double)kvs_llm_active_params(llm);
+    double row_bytes = (double)kvs_kv_growing_bytes_per_token(llm, type_k, type_v);
+    if (kind == KVS_COMPUTE_STREAMED && kvs_compute_knows_streaming(device))
+        return compute_of_stream(device, llm);
+    const struct kvs_compute_profile *profile =
+        compute_find_profile(device, llm->name, type_k, head_share);
+    if (!profile && llm->has_program)
+        profile = &llm->program;
+    struct kvs_compute_cost cost = profile ? compute_of_profile(profile, params, row_bytes)
+                                           : compute_of_roofline(device, llm);
+    cost.s_per_kernel = device->kernel_gap.value;
     return cost;
 }
 

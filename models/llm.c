@@ -30,6 +30,24 @@ static void llm_set_weights(const struct kvs_llm_file *file, struct kvs_llm *llm
         llm->weight_bytes_per_param = (double)file->weight_bytes / (double)llm->stored_params;
 }
 
+/* Spinning does not touch device memory, and an idle clock's pace is the same as a busy one's. */
+static void llm_set_program(const struct kvs_llm_file *file, struct kvs_llm *llm)
+{
+    static const char nothing[] = "a program's time is its own";
+    struct kvs_compute_profile *p = &llm->program;
+    llm->has_program = file->program.is_present;
+    if (!llm->has_program)
+        return;
+    llm_copy_text(p->model, sizeof(p->model), file->name);
+    p->head_share = 1.0;
+    p->kv_type = KVS_KV_Q8_0;
+    p->fixed = file->program.fixed;
+    p->per_row = file->program.per_row;
+    p->per_query_row = kvs_param_default(0, 0, 0, nothing);
+    p->copy_slowdown = p->busy_slowdown = p->per_query_row;
+    p->busy_threshold = kvs_param_default(1, 1, 1, nothing);
+}
+
 static kvs_status llm_create(const struct kvs_llm_file *file, struct kvs_llm **out,
                              struct kvs_error *err)
 {
@@ -53,6 +71,7 @@ static kvs_status llm_create(const struct kvs_llm_file *file, struct kvs_llm **o
     llm->rotation_v_bytes = file->rotation_v_bytes;
     llm->can_split_tensor = file->can_split_tensor;
     llm->is_v_transposed = file->is_v_transposed;
+    llm_set_program(file, llm);
     kvs_llm_expand(file, llm);
     llm_set_weights(file, llm);
     *out = llm;

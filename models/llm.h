@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "models/profile.h"
 
 typedef enum kvs_layer_kind {
     KVS_LAYER_FULL,      /* attention over the whole context: cache grows */
@@ -69,6 +70,8 @@ struct kvs_llm {
     double weight_bytes_per_param; /* > 0 */
     uint64_t rotation_k_bytes;     /* constants copied once per token, blocking; 0: none */
     uint64_t rotation_v_bytes;
+    struct kvs_compute_profile program; /* what a synthetic program asks of any device */
+    bool has_program;
     bool can_split_tensor; /* false: llama.cpp refuses -sm tensor for this architecture */
     bool is_v_transposed;  /* cache keeps V transposed: the pipelined transport declines */
 };

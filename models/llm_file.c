@@ -1,11 +1,13 @@
 /* The top level of a model file: reads every section into struct kvs_llm_file. */
 #include "models/llm_file.h"
 
+#include <float.h>
 #include <string.h>
 
 #define LLM_MAX_HIDDEN  (1u << 18)
 #define LLM_MAX_VOCAB   (1u << 24)
 #define LLM_MAX_KERNELS 10000u
+#define LLM_MAX_S       3600.0 /* of a synthetic token */
 
 /*
  * Kernels of a layer where a file says nothing: round figures for a decode graph without
@@ -110,6 +112,25 @@ static void file_read_params(struct kvs_yaml *doc, const struct kvs_yaml_node *r
     kvs_yaml_end_map(doc, map);
 }
 
+static void file_read_program(struct kvs_yaml *doc, const struct kvs_yaml_node *root,
+                              struct kvs_llm_file *file)
+{
+    struct kvs_llm_program *p = &file->program;
+    const struct kvs_yaml_node *map = kvs_yaml_get_map(doc, root, "program", KVS_OPTIONAL);
+    if (map == NULL)
+        return;
+    p->is_present = true;
+    if (!file->params.is_present)
+        kvs_yaml_complain(doc, map, "give params: {pre, post, head} as well",
+                          "program: for a synthetic program, which has params");
+    (void)kvs_param_get(doc, map, "fixed", KVS_REQUIRED, KVS_UNIT_TIME, DBL_MIN, LLM_MAX_S,
+                        &p->fixed);
+    p->per_row = kvs_param_default(0, 0, 0, "not stated: no row takes time");
+    (void)kvs_param_get(doc, map, "per_row", KVS_OPTIONAL, KVS_UNIT_TIME, 0, LLM_MAX_S,
+                        &p->per_row);
+    kvs_yaml_end_map(doc, map);
+}
+
 static void file_read_transport(struct kvs_yaml *doc, const struct kvs_yaml_node *root,
                                 struct kvs_llm_file *file)
 {
@@ -138,6 +159,7 @@ void kvs_llm_file_read(struct kvs_yaml *doc, struct kvs_llm_file *file)
     (void)kvs_llm_get_u32(doc, root, "layers", KVS_REQUIRED, 1, KVS_LLM_MAX_LAYERS,
                           &file->n_layer);
     file_read_params(doc, root, file);
+    file_read_program(doc, root, file);
     /* a synthetic program may have no hidden state: then nothing enters or hops */
     (void)kvs_llm_get_u32(doc, root, "hidden", KVS_REQUIRED, file->params.is_present ? 0 : 1,
                           LLM_MAX_HIDDEN, &file->hidden);

@@ -76,6 +76,13 @@ struct kvs_llm_params {
     uint64_t head;
 };
 
+/* Section `program`: the time that such a program asks for, whatever the device. */
+struct kvs_llm_program {
+    bool is_present;
+    struct kvs_param fixed;
+    struct kvs_param per_row;
+};
+
 struct kvs_llm_file {
     const char *name; /* strings are borrowed from the document */
     const char *evidence;
@@ -95,6 +102,7 @@ struct kvs_llm_file {
     struct kvs_llm_ffn ffn;
     struct kvs_llm_kernels kernels;
     struct kvs_llm_params params;
+    struct kvs_llm_program program;
     uint64_t rotation_k_bytes;
     uint64_t rotation_v_bytes;
     const char *weight_label; /* "" when the file gives none */

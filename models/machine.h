@@ -17,8 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "models/kv_type.h"
-#include "models/param.h"
+#include "models/profile.h"
 
 /* How the two directions of a link, and the flows in one direction, share it. */
 typedef enum kvs_link_mode {
@@ -80,30 +79,26 @@ struct kvs_engines {
     struct kvs_row_curve row_curve;
 };
 
-/* What measured compute costs one device for one model: fixed + per_row x window rows. */
-struct kvs_compute_profile {
-    char model[64];   /* model name it was measured with */
-    char weights[32]; /* quantisation label, or "" */
-    kvs_kv_type kv_type;
-    double head_share;        /* share of the heads and weights this device had: 1, 0.5 ... */
-    struct kvs_param fixed;   /* s per token: weights and everything that does not grow */
-    struct kvs_param per_row; /* s per window row, one query, all staged layers of this share */
-    struct kvs_param per_query_row; /* s per (query, row) beyond the first query */
-    struct kvs_param copy_slowdown; /* fraction slower while its h2d link runs at full rate */
-    struct kvs_param busy_slowdown; /* slower per unit of busy share above busy_threshold */
-    struct kvs_param busy_threshold;
-};
-
 #define KVS_MACHINE_MAX_DEVICES  1024u
 #define KVS_MACHINE_MAX_LINKS    4096u
 #define KVS_MACHINE_MAX_DEPTH    15u /* links from a device to host memory */
 #define KVS_MACHINE_MAX_PROFILES 256u
+
+/* kvsim's own kernels, where they stand for a model's: KVS_COMPUTE_STREAMED. */
+struct kvs_stream_kernels {
+    struct kvs_param rate;      /* B/s of weights; 0: not known */
+    struct kvs_param fold_rate; /* B/s of K and V, into the digest; 0: not known */
+    struct kvs_param kernel;    /* s, each of a graph on top of its bytes */
+    struct kvs_param operation; /* s, each operation on top of its kernels */
+    struct kvs_param slowdown;  /* fraction, while the h2d link runs at full rate */
+};
 
 struct kvs_device {
     char name[32];
     char gpu[32];  /* catalogue card, or "" */
     uint32_t link; /* index into links */
     struct kvs_engines engines;
+    struct kvs_stream_kernels stream;
     struct kvs_param memory_bytes;      /* total */
     struct kvs_param reserved_bytes;    /* taken by others and by the runtime */
     bool is_memory_known;               /* false: memory checks say "not checked" */

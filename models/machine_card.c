@@ -30,6 +30,19 @@ static const struct kvs_machine_field card_fields[] = {
      6e-6, 6e-6, 6e-6, "7.2 us for a kernel that reads 4 KiB on an H200, less the read"},
 };
 
+static const struct kvs_machine_field stream_fields[] = {
+    {"rate", offsetof(struct kvs_stream_kernels, rate), KVS_UNIT_RATE, DBL_MIN,
+     KVS_MACHINE_MAX_BPS, 0, 0, 0, "not measured"},
+    {"fold_rate", offsetof(struct kvs_stream_kernels, fold_rate), KVS_UNIT_RATE, DBL_MIN,
+     KVS_MACHINE_MAX_BPS, 0, 0, 0, "not measured"},
+    {"kernel", offsetof(struct kvs_stream_kernels, kernel), KVS_UNIT_TIME, 0, KVS_MACHINE_MAX_S,
+     0, 0, 0, "not measured"},
+    {"operation", offsetof(struct kvs_stream_kernels, operation), KVS_UNIT_TIME, 0,
+     KVS_MACHINE_MAX_S, 0, 0, 0, "not measured"},
+    {"slowdown", offsetof(struct kvs_stream_kernels, slowdown), KVS_UNIT_FRAC, 0, 1, 0, 0, 0,
+     "not measured"},
+};
+
 static const struct kvs_machine_field engine_fields[] = {
     {"commit_lead", offsetof(struct kvs_engines, commit_lead), KVS_UNIT_TIME, 0,
      KVS_MACHINE_MAX_S, 10e-6, 5e-6, 25e-6,
@@ -63,6 +76,7 @@ void kvs_machine_card_default(struct kvs_device *device)
 
     kvs_machine_fields_default(card_fields, KVS_COUNT_OF(card_fields), device);
     device->memory_bytes = kvs_param_default(0, 0, 0, "not stated");
+    kvs_machine_fields_default(stream_fields, KVS_COUNT_OF(stream_fields), &device->stream);
     kvs_machine_fields_default(engine_fields, KVS_COUNT_OF(engine_fields), engines);
     engines->n_engines = 2;
     engines->count = kvs_param_default(2, 2, 2, "one per direction, as most cards have");
@@ -173,6 +187,17 @@ static void card_read_engines(struct kvs_yaml *doc, const struct kvs_yaml_node *
     kvs_yaml_end_map(doc, map);
 }
 
+/* Rates stand together: one without the other says nothing. */
+static void card_read_stream(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
+                             struct kvs_stream_kernels *stream)
+{
+    kvs_machine_fields_read(doc, map, stream_fields, KVS_COUNT_OF(stream_fields), stream);
+    if ((stream->rate.value > 0.0) != (stream->fold_rate.value > 0.0))
+        kvs_yaml_complain(doc, map, "kvsim probe writes both",
+                          "stream: expected rate and fold_rate, or neither");
+    kvs_yaml_end_map(doc, map);
+}
+
 void kvs_machine_card_read(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
                            struct kvs_device *device)
 {
@@ -183,4 +208,7 @@ void kvs_machine_card_read(struct kvs_yaml *doc, const struct kvs_yaml_node *map
     const struct kvs_yaml_node *engines = kvs_yaml_get_map(doc, map, "engines", KVS_OPTIONAL);
     if (engines)
         card_read_engines(doc, engines, &device->engines);
+    const struct kvs_yaml_node *stream = kvs_yaml_get_map(doc, map, "stream", KVS_OPTIONAL);
+    if (stream)
+        card_read_stream(doc, stream, &device->stream);
 }

@@ -10,47 +10,42 @@ static bool bind_is_kernels(const struct kvs_op *op)
     return op->kind == KVS_OP_COMPUTE && !(op->flags & KVS_OP_LIGHT);
 }
 
-static void bind_compute(struct cuda_exec *x, const struct kvs_op *op, struct cuda_op *out,
-                         uint64_t *weights_at)
+/* Kernels that take the time of an operation; gaps between them come by themselves. */
+static void bind_spin(struct cuda_exec *x, const struct kvs_op *op, struct cuda_op *out)
 {
     uint16_t d = cuda_device_of(x, op);
-    const struct kvs_device_costs *cost = &x->costs.devices[d];
-    out->n_kernels = op->compute.n_kernels > 0 ? op->compute.n_kernels : 1;
     /* what is submitted as a graph takes its time in as few kernels as its steps need */
-    if (x->spins && !x->costs.submits_kernels && out->n_kernels > BIND_GRAPH_KERNELS)
+    if (!x->costs.submits_kernels && out->n_kernels > BIND_GRAPH_KERNELS)
         out->n_kernels = BIND_GRAPH_KERNELS;
-    if (x->spins) {
-        /* gaps between kernels come by themselves */
-        kvs_time work = kvs_op_work_ps(&x->costs, op, d);
-        if (x->costs.submits_kernels)
-            work -= (kvs_time)op->compute.n_kernels * cost->gap_ps;
-        out->cycles =
-            (uint64_t)((double)work / out->n_kernels * x->devices[d].cycles_per_ps + 0.5);
-        return;
-    }
-    double bytes = (double)op->compute.params * x->c->llm->weight_bytes_per_param;
-    out->weights_size = (uint64_t)bytes / 16 * 16;
-    out->weights_at = weights_at[d];
-    weights_at[d] += out->weights_size;
+    kvs_time work = kvs_op_work_ps(&x->costs, op, d);
+    kvs_time gaps = (kvs_time)out->n_kernels * x->costs.devices[d].gap_ps;
+    work = work > gaps ? work - gaps : 0;
+    out->cycles = (uint64_t)((double)work / out->n_kernels * x->devices[d].cycles_per_ps + 0.5);
 }
 
-/* The largest share of weights that any segment's token reads on a device. */
-static kvs_status bind_weights(struct cuda_exec *x, const uint64_t *weights_at)
+/* Kernels that read the weights of an operation, of which each token reads all, once. */
+static void bind_stream(struct cuda_exec *x, uint32_t s, kvs_op_id id, struct cuda_op *out,
+                        uint64_t *weights_at)
 {
-    for (uint16_t d = 0; d < x->plan->n_devices; d++) {
-        struct cuda_device *device = &x->devices[d];
-        if (weights_at[d] <= device->weights_bytes)
-            continue;
-        KVS_TRY(cuda_use(x, device->gpu));
-        cudaFree(device->weights);
-        device->weights = NULL;
-        device->weights_bytes = weights_at[d];
-        KVS_CUDA(cudaMalloc((void **)&device->weights, device->weights_bytes), device->gpu,
-                 device->weights_bytes, x->err);
-        KVS_CUDA(cudaMemset(device->weights, 1, device->weights_bytes), device->gpu,
-                 device->weights_bytes, x->err);
-    }
-    return KVS_OK;
+    const struct kvs_op *op = &x->plan->segments.items[s].ops.items[id];
+    uint16_t d = cuda_device_of(x, op);
+    uint32_t n_steps = cuda_compute_n_steps(x, s, id);
+    double bytes = (double)op->compute.params * x->c->llm->weight_bytes_per_param;
+    out->n_fill = out->n_kernels > n_steps ? out->n_kernels - n_steps : 1;
+    out->weights_size = (uint64_t)bytes / out->n_fill / 16 * 16;
+    out->weights_at = weights_at[d];
+    weights_at[d] += out->n_fill * out->weights_size;
+}
+
+static void bind_compute(struct cuda_exec *x, uint32_t s, kvs_op_id id, uint64_t *weights_at)
+{
+    const struct kvs_op *op = &x->plan->segments.items[s].ops.items[id];
+    struct cuda_op *out = &x->ops[s][id];
+    out->n_kernels = op->compute.n_kernels > 0 ? op->compute.n_kernels : 1;
+    if (x->spins)
+        bind_spin(x, op, out);
+    else
+        bind_stream(x, s, id, out, weights_at);
 }
 
 static void bind_awaited(struct cuda_exec *x, const struct kvs_segment *segment,
@@ -101,18 +96,18 @@ static kvs_status bind_segment(struct cuda_exec *x, uint32_t s, uint64_t *weight
     memset(weights_at, 0, x->plan->n_devices * sizeof *weights_at);
     for (size_t i = 0; i < segment->ops.n; i++)
         if (bind_is_kernels(&segment->ops.items[i]))
-            bind_compute(x, &segment->ops.items[i], &x->ops[s][i], weights_at);
+            bind_compute(x, s, (kvs_op_id)i, weights_at);
+    for (uint16_t d = 0; d < x->plan->n_devices; d++)
+        if (weights_at[d] > x->devices[d].weights_bytes)
+            x->devices[d].weights_bytes = weights_at[d];
     bind_awaited(x, segment, x->ops[s]);
-    return bind_weights(x, weights_at);
+    return KVS_OK;
 }
 
 kvs_status cuda_bind_ops(struct cuda_exec *x)
 {
     void *memory;
-    x->spins = x->options.compute != KVS_EXEC_COMPUTE_STREAM;
-    for (uint16_t d = 0; d < x->plan->n_devices; d++)
-        if (x->options.compute == KVS_EXEC_COMPUTE_AUTO && !x->costs.devices[d].compute.profile)
-            x->spins = false;
+    x->spins = x->c->compute == KVS_COMPUTE_MODELLED;
     x->n_instances = 1;
     KVS_TRY(kvs_mem_alloc(x->plan->segments.n, sizeof *x->ops, &memory, x->err));
     x->ops = memory;

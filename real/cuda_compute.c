@@ -14,9 +14,7 @@ struct compute {
     struct kvs_gpu_cells_list list; /* of the steps at hand */
     bool makes;                     /* they make rows; else they fold */
     int64_t mix_layer;              /* whose sum the next rows made take in first; -1: none */
-    uint32_t n_left;                /* kernels still due */
-    uint32_t n_stream;              /* in which the weights are read, and how many were */
-    uint32_t n_streamed;
+    uint32_t n_left;                /* kernels that take a share of its time still due */
 };
 
 static struct kvs_gpu_time compute_time(const struct compute *w)
@@ -30,16 +28,8 @@ static struct kvs_gpu_time compute_time(const struct compute *w)
 /* One more of the operation's kernels that only takes its share. */
 static kvs_status compute_filler(struct compute *w)
 {
-    uint64_t at = w->op->weights_at + w->n_streamed++ * w->op->weights_size;
     w->n_left--;
-    if (w->x->spins)
-        KVS_CUDA(kvs_gpu_spin(w->stream, compute_time(w)), w->device->gpu, 0, w->x->err);
-    else if (w->n_streamed <= w->n_stream)
-        KVS_CUDA(kvs_gpu_stream(w->stream, w->device->weights + at, w->op->weights_size,
-                                w->device->sink),
-                 w->device->gpu, 0, w->x->err);
-    else
-        KVS_CUDA(kvs_gpu_yield(w->stream), w->device->gpu, 0, w->x->err);
+    KVS_CUDA(kvs_gpu_spin(w->stream, compute_time(w)), w->device->gpu, 0, w->x->err);
     return KVS_OK;
 }
 
@@ -197,8 +187,8 @@ static kvs_status compute_step(struct compute *w, const struct kvs_step *steps, 
     return KVS_OK;
 }
 
-/* Kernels that the steps at the end of an operation take: a fold, and a mix or a make. */
-static uint32_t compute_n_end(const struct kvs_step *steps, uint32_t n)
+/* Kernels that steps take: a fold, and a mix or a make. */
+static uint32_t compute_n_kernels(const struct kvs_step *steps, uint32_t n)
 {
     uint32_t n_kernels = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -220,29 +210,32 @@ static kvs_status compute_steps(struct compute *w, const struct kvs_step *steps,
     return KVS_OK;
 }
 
+uint32_t cuda_compute_n_steps(const struct cuda_exec *x, uint32_t segment, kvs_op_id op)
+{
+    const struct kvs_program_op *program = &x->program->segments[segment].ops[op];
+    const struct kvs_step *steps = kvs_program_steps(x->program, segment, op);
+    return compute_n_kernels(steps, program->n_begin) +
+           compute_n_kernels(steps + program->n_begin, program->n_steps - program->n_begin);
+}
+
 kvs_status cuda_compute(struct cuda_exec *x, const struct cuda_now *now)
 {
     const struct kvs_op *op = cuda_op_of(x, now);
     const struct kvs_program_op *program = &x->program->segments[now->segment].ops[now->op];
     const struct kvs_step *steps = kvs_program_steps(x->program, now->segment, now->op);
-    struct cuda_op own = x->ops[now->segment][now->op];
+    const struct cuda_op *own = &x->ops[now->segment][now->op];
     struct compute w = {.x = x,
                         .now = now,
                         .segment = cuda_segment(x, now),
                         .device = &x->devices[cuda_device_of(x, op)],
-                        .op = &own,
+                        .op = own,
                         .stream = x->streams[op->queue],
-                        .n_left = own.n_kernels};
+                        .n_left = x->spins ? own->n_kernels : 0};
     uint32_t n_end = program->n_steps - program->n_begin;
-    /* weights stream in the kernels that do nothing else, or in one more */
-    w.n_stream = own.n_kernels > 3 ? own.n_kernels - 3 : 1;
-    own.weights_size = own.weights_size / w.n_stream / 16 * 16;
     KVS_TRY(compute_steps(&w, steps, program->n_begin));
-    KVS_TRY(compute_fill(&w, compute_n_end(steps + program->n_begin, n_end)));
-    if (!x->spins && w.n_streamed == 0 && own.weights_size > 0) {
-        w.n_left++;
-        KVS_TRY(compute_filler(&w));
-    }
+    KVS_TRY(compute_fill(&w, compute_n_kernels(steps + program->n_begin, n_end)));
+    if (!x->spins)
+        KVS_TRY(cuda_weights_launch(x, op, own));
     KVS_TRY(compute_steps(&w, steps + program->n_begin, n_end));
     return compute_fill(&w, 0);
 }

@@ -221,7 +221,6 @@ void cuda_close_devices(struct cuda_exec *x)
     for (uint16_t d = 0; x->devices && d < x->plan->n_devices; d++) {
         cudaFree(x->devices[d].state);
         cudaFree(x->devices[d].sink);
-        cudaFree(x->devices[d].weights);
     }
     kvs_mem_free(x->streams);
     kvs_mem_free(x->devices);

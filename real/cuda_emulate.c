@@ -66,7 +66,7 @@ struct cuda_emulate {
     struct emulate_queue *queues;   /* owned, [n_queues] */
     struct emulate_engine *engines; /* owned, [n_engines] */
     uint32_t n_engines;
-    _Atomic bool is_closing;
+    _Atomic bool is_stopping;
     _Atomic int failure; /* cudaError_t of a thread */
 };
 
@@ -264,7 +264,7 @@ static void *emulate_thread(void *argument)
     struct emulate_engine *engine = argument;
     double base_s = cuda_now_s();
     cudaSetDevice(engine->gpu);
-    while (!atomic_load_explicit(&engine->owner->is_closing, memory_order_relaxed))
+    while (!atomic_load_explicit(&engine->owner->is_stopping, memory_order_relaxed))
         emulate_turn(engine, base_s);
     return NULL;
 }
@@ -330,19 +330,11 @@ static kvs_status emulate_engine_open(struct cuda_emulate *e, uint16_t device, i
                                       bool is_h2d, bool is_d2h, struct kvs_error *err)
 {
     struct emulate_engine *engine = &e->engines[e->n_engines];
-    *engine = (struct emulate_engine){.owner = e,
-                                      .device = device,
-                                      .gpu = gpu,
-                                      .serves = {is_h2d, is_d2h},
-                                      .current = KVS_ARBITER_NONE,
-                                      .running = KVS_ARBITER_NONE,
-                                      .passing = KVS_ARBITER_NONE};
+    *engine = (struct emulate_engine){
+        .owner = e, .device = device, .gpu = gpu, .serves = {is_h2d, is_d2h}};
     e->n_engines++;
     KVS_CUDA(cudaSetDevice(gpu), gpu, 0, err);
     KVS_CUDA(cudaStreamCreateWithFlags(&engine->stream, cudaStreamNonBlocking), gpu, 0, err);
-    if (pthread_create(&engine->thread, NULL, emulate_thread, engine) != 0)
-        return kvs_error_set(err, KVS_ENOMEM, "cannot start a thread");
-    engine->has_thread = true;
     return KVS_OK;
 }
 
@@ -408,13 +400,10 @@ void cuda_emulate_destroy(struct cuda_emulate *e)
 {
     if (!e)
         return;
-    atomic_store(&e->is_closing, true);
-    for (uint32_t i = 0; i < e->n_engines; i++) {
-        if (e->engines[i].has_thread)
-            pthread_join(e->engines[i].thread, NULL);
+    cuda_emulate_end(e);
+    for (uint32_t i = 0; i < e->n_engines; i++)
         if (e->engines[i].stream)
             cudaStreamDestroy(e->engines[i].stream);
-    }
     for (size_t i = 1; e->queues && i < e->plan->queues.n; i++) {
         if (e->queues[i].stream)
             cudaStreamDestroy(e->queues[i].stream);
@@ -428,6 +417,30 @@ void cuda_emulate_destroy(struct cuda_emulate *e)
     kvs_mem_free(e->queues);
     kvs_mem_free(e->engines);
     kvs_mem_free(e);
+}
+
+kvs_status cuda_emulate_begin(struct cuda_emulate *e, struct kvs_error *err)
+{
+    atomic_store(&e->is_stopping, false);
+    for (uint32_t i = 0; i < e->n_engines; i++) {
+        struct emulate_engine *engine = &e->engines[i];
+        engine->current = engine->running = engine->passing = KVS_ARBITER_NONE;
+        engine->end_s = 0.0;
+        if (pthread_create(&engine->thread, NULL, emulate_thread, engine) != 0)
+            return kvs_error_set(err, KVS_ENOMEM, "cannot start a thread");
+        engine->has_thread = true;
+    }
+    return KVS_OK;
+}
+
+void cuda_emulate_end(struct cuda_emulate *e)
+{
+    atomic_store(&e->is_stopping, true);
+    for (uint32_t i = 0; i < e->n_engines; i++) {
+        if (e->engines[i].has_thread)
+            pthread_join(e->engines[i].thread, NULL);
+        e->engines[i].has_thread = false;
+    }
 }
 
 kvs_status cuda_emulate_follow(struct cuda_emulate *e, uint16_t queue, cudaStream_t stream,

@@ -40,6 +40,11 @@ kvs_status cuda_emulate_create(const struct kvs_plan *plan, const struct kvs_cos
                                struct kvs_error *err) KVS_MUST_USE;
 void cuda_emulate_destroy(struct cuda_emulate *e);
 
+/* Around a run, between which the engines' threads are up: they spin, so that those of several
+ * sessions at once would be too many. Ends once the streams have run dry. */
+kvs_status cuda_emulate_begin(struct cuda_emulate *e, struct kvs_error *err);
+void cuda_emulate_end(struct cuda_emulate *e);
+
 /* Before a copy's own waits: other work of the queue since its last copy, on its stream, comes
  * first for the second stream too. */
 kvs_status cuda_emulate_follow(struct cuda_emulate *e, uint16_t queue, cudaStream_t stream,

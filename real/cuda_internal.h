@@ -37,9 +37,11 @@ struct cuda_event {
 /* What an operation costs the device, worked out once. */
 struct cuda_op {
     uint64_t cycles;     /* of each kernel, when compute spins */
-    uint64_t weights_at; /* else the bytes that it streams: offset and size */
+    uint64_t weights_at; /* else the bytes that it streams: offset, and size for each kernel */
     uint64_t weights_size;
     uint32_t n_kernels;
+    uint32_t n_fill;      /* of them, that stream weights: 0 when compute spins */
+    cudaGraphExec_t fill; /* owned: these in one launch; NULL: one by one */
     bool is_awaited;
 };
 
@@ -107,7 +109,15 @@ kvs_status cuda_digest(struct cuda_exec *x, uint64_t *out);
 /* cuda_bind.c: what operations cost and need. */
 kvs_status cuda_bind_ops(struct cuda_exec *x);
 
+/* cuda_weights.c: once operations are bound. */
+kvs_status cuda_open_weights(struct cuda_exec *x);
+void cuda_close_weights(struct cuda_exec *x);
+kvs_status cuda_weights_launch(struct cuda_exec *x, const struct kvs_op *op,
+                               const struct cuda_op *own);
+
 /* cuda_compute.c */
+/* Kernels that the steps of an operation take. */
+uint32_t cuda_compute_n_steps(const struct cuda_exec *x, uint32_t segment, kvs_op_id op);
 kvs_status cuda_compute(struct cuda_exec *x, const struct cuda_now *now);
 
 /* cuda_ops.c: what is put on an operation's stream, dependencies aside. */

@@ -248,13 +248,17 @@ static kvs_status exec_cuda_run(void *session, struct kvs_run *run,
     x->run = run;
     x->err = err;
     x->is_recording = timeline != NULL;
-    kvs_status status = exec_run_tokens(x, timeline);
+    kvs_status status = x->emulate ? cuda_emulate_begin(x->emulate, err) : KVS_OK;
     if (status == KVS_OK)
-        return KVS_OK;
-    x->err = &ignored; /* nothing is left running */
-    if (exec_drain(x) != KVS_OK)
-        x->current_gpu = -1;
-    kvs_run_fini(run);
+        status = exec_run_tokens(x, timeline);
+    if (status != KVS_OK) {
+        x->err = &ignored; /* nothing is left running */
+        if (exec_drain(x) != KVS_OK)
+            x->current_gpu = -1;
+        kvs_run_fini(run);
+    }
+    if (x->emulate)
+        cuda_emulate_end(x->emulate);
     return status;
 }
 
@@ -272,6 +276,7 @@ static void exec_cuda_close(void *session)
     for (size_t i = 0; x->events && i < cuda_n_events(x); i++)
         if (x->events[i].event)
             cudaEventDestroy(x->events[i].event);
+    cuda_close_weights(x);
     for (size_t s = 0; x->ops && s < x->plan->segments.n; s++)
         kvs_mem_free(x->ops[s]);
     kvs_mem_free(x->ops);
@@ -306,6 +311,7 @@ static kvs_status exec_open_parts(struct cuda_exec *x)
     KVS_TRY(cuda_open_devices(x));
     KVS_TRY(cuda_open_memory(x));
     KVS_TRY(cuda_bind_ops(x));
+    KVS_TRY(cuda_open_weights(x));
     KVS_TRY(cuda_open_collectives(x));
     return x->options.emulates_links ? exec_open_emulate(x) : KVS_OK;
 }

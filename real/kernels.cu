@@ -7,6 +7,8 @@
 #define GPU_COPY_BLOCKS   8 /* 2,048 loads of 16 bytes under way fill a gen5 x16 link */
 #define GPU_WORDS_A_BLOCK 2048
 #define GPU_MAX_BLOCKS    1024
+#define GPU_STREAM_BLOCKS 2048
+#define GPU_STREAM_LOADS  4 /* of 16 bytes under way in each thread */
 
 static __device__ bool gpu_is_aligned(const struct kvs_gpu_cells *c)
 {
@@ -268,11 +270,22 @@ static __global__ void gpu_spin(struct kvs_gpu_time time)
     gpu_wait(clock64(), time);
 }
 
+/* Threads have several loads under way, so that few of them are enough. */
 static __global__ void gpu_stream(const uint4 *weights, uint64_t n, uint32_t *sink)
 {
     uint32_t x = 0;
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    for (; i + (GPU_STREAM_LOADS - 1) * step < n; i += GPU_STREAM_LOADS * step) {
+        uint4 v[GPU_STREAM_LOADS];
+#pragma unroll
+        for (int k = 0; k < GPU_STREAM_LOADS; k++)
+            v[k] = __ldcs(&weights[i + (uint64_t)k * step]);
+#pragma unroll
+        for (int k = 0; k < GPU_STREAM_LOADS; k++)
+            x ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+    }
+    for (; i < n; i += step) {
         uint4 v = __ldcs(&weights[i]);
         x ^= v.x ^ v.y ^ v.z ^ v.w;
     }
@@ -391,9 +404,9 @@ cudaError_t kvs_gpu_stream(cudaStream_t stream, const void *weights, uint64_t si
                            uint32_t *sink)
 {
     uint64_t n = size_bytes / sizeof(uint4);
-    uint64_t blocks = n / (GPU_THREADS * 8) + 1;
-    if (blocks > GPU_MAX_BLOCKS)
-        blocks = GPU_MAX_BLOCKS;
+    uint64_t blocks = n / (GPU_THREADS * GPU_STREAM_LOADS) + 1;
+    if (blocks > GPU_STREAM_BLOCKS)
+        blocks = GPU_STREAM_BLOCKS;
     gpu_stream<<<(unsigned)blocks, GPU_THREADS, 0, stream>>>((const uint4 *)weights, n, sink);
     return cudaGetLastError();
 }

@@ -32,6 +32,7 @@ static const struct probe_run {
     [KVS_PROBE_READS] = {probe_reads, SCOPE_PRODUCT},
     [KVS_PROBE_KERNEL_GAP] = {probe_kernel_gap, SCOPE_PRODUCT},
     [KVS_PROBE_MEMORY] = {probe_memory, SCOPE_GPU},
+    [KVS_PROBE_STREAM] = {probe_stream, SCOPE_PRODUCT},
     [KVS_PROBE_CALLS] = {probe_calls, SCOPE_ONCE},
     [KVS_PROBE_WAITS] = {probe_waits, SCOPE_ONCE},
     [KVS_PROBE_STORE] = {probe_store, SCOPE_ONCE},
@@ -133,7 +134,12 @@ static kvs_status measure_copy_twin(struct kvs_probe *p, struct probe_gpu *g)
                    {&to->read_latency, &from->read_latency},
                    {&to->read_setup, &from->read_setup},
                    {&to->read_outstanding_bytes, &from->read_outstanding_bytes},
-                   {&to->kernel_gap, &from->kernel_gap}};
+                   {&to->kernel_gap, &from->kernel_gap},
+                   {&to->stream.rate, &from->stream.rate},
+                   {&to->stream.kernel, &from->stream.kernel},
+                   {&to->stream.operation, &from->stream.operation},
+                   {&to->stream.slowdown, &from->stream.slowdown},
+                   {&to->stream.fold_rate, &from->stream.fold_rate}};
     for (size_t i = 0; i < KVS_COUNT_OF(figures); i++)
         if (kvs_probe_report_has(p->report, figures[i].from))
             KVS_TRY(probe_set(p, figures[i].to, *figures[i].from));

@@ -60,6 +60,7 @@ typedef enum kvs_probe_step_id {
     KVS_PROBE_READS,
     KVS_PROBE_KERNEL_GAP,
     KVS_PROBE_MEMORY,
+    KVS_PROBE_STREAM,
     KVS_PROBE_CALLS,
     KVS_PROBE_WAITS,
     KVS_PROBE_STORE,

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/stats.h"
+#include "real/cuda_graph.h"
 #include "real/kernels.h"
 
 #define BENCH_ATTEMPTS   5
@@ -218,22 +219,19 @@ kvs_status probe_work_copies(const struct probe_job *job)
     return KVS_OK;
 }
 
+struct bench_work {
+    const struct probe_job *job;
+    probe_work work;
+};
+
+static kvs_status bench_issue(const void *context)
+{
+    const struct bench_work *w = context;
+    return w->work(w->job);
+}
+
 kvs_status probe_capture(const struct probe_job *job, probe_work work, cudaGraphExec_t *out)
 {
-    struct kvs_probe *p = job->p;
-    cudaGraph_t graph = NULL;
-    KVS_CUDA(cudaStreamBeginCapture(job->stream, cudaStreamCaptureModeThreadLocal), job->g->gpu,
-             0, p->err);
-    kvs_status status = work(job);
-    kvs_status ended =
-        kvs_cuda_status(cudaStreamEndCapture(job->stream, &graph), "cudaStreamEndCapture",
-                        job->g->gpu, 0, status == KVS_OK ? p->err : NULL);
-    if (status == KVS_OK)
-        status = ended;
-    if (status == KVS_OK)
-        status = kvs_cuda_status(cudaGraphInstantiateWithFlags(out, graph, 0),
-                                 "cudaGraphInstantiateWithFlags", job->g->gpu, 0, p->err);
-    if (graph != NULL)
-        (void)cudaGraphDestroy(graph);
-    return status;
+    struct bench_work context = {.job = job, .work = work};
+    return kvs_cuda_capture(job->stream, job->g->gpu, bench_issue, &context, out, job->p->err);
 }

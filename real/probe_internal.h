@@ -145,6 +145,7 @@ kvs_status probe_first_turn(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_beside(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_read_latency(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_reads(struct kvs_probe *p, struct probe_gpu *g);
+kvs_status probe_stream(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_kernel_gap(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_memory(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_calls(struct kvs_probe *p, struct probe_gpu *g);

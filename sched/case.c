@@ -164,7 +164,7 @@ bool kvs_case_uses_device(const struct kvs_case *c, uint32_t device)
 struct kvs_compute_cost kvs_case_compute_cost(const struct kvs_case *c, uint32_t device)
 {
     return kvs_compute_cost_of(&c->machine->devices[device], c->llm, c->workload.type_k,
-                               c->workload.type_v, kvs_case_share(c, device));
+                               c->workload.type_v, kvs_case_share(c, device), c->compute);
 }
 
 static kvs_status case_check_shares(const struct kvs_case *c, struct kvs_error *err)

@@ -64,6 +64,7 @@ struct kvs_case {
     struct kvs_workload workload;
     struct kvs_placement placement;
     struct kvs_transport transport;
+    kvs_compute_kind compute;
 };
 
 /* llama.cpp's and the fork's defaults: one sequence, q8_0, pinned, 256-row padding, look-ahead

@@ -46,12 +46,13 @@ static kvs_status cost_device(const struct kvs_case *c, uint32_t d,
     out->opposite_overhead_ps = cost_ps(&from->engines.opposite_overhead);
     out->lead_ps = cost_ps(&from->engines.commit_lead);
     out->bypass_ps = cost_ps(&from->engines.bypass_latency);
-    out->gap_ps = cost_ps(&from->kernel_gap);
     out->in_flight_bytes = from->engines.in_flight_bytes.value;
     out->compute = kvs_case_compute_cost(c, d);
+    out->gap_ps = kvs_ps_from_seconds(out->compute.s_per_kernel);
+    out->operation_ps = kvs_ps_from_seconds(out->compute.s_per_operation);
     out->busy_factor = 1.0;
     out->copy_slowdown = out->compute.copy_slowdown_frac;
-    if (!out->compute.profile)
+    if (!out->compute.is_measured)
         out->copy_slowdown = out->path_Bps[KVS_H2D] / from->memory_rate.value;
     return KVS_OK;
 }
@@ -143,7 +144,7 @@ kvs_time kvs_op_work_ps(const struct kvs_costs *costs, const struct kvs_op *op, 
     double seconds = kvs_compute_s(&d->compute, op->compute.params, op->compute.kv_bytes,
                                    op->compute.n_queries);
     return kvs_ps_from_seconds(seconds * d->busy_factor) +
-           (kvs_time)op->compute.n_kernels * d->gap_ps;
+           (kvs_time)op->compute.n_kernels * d->gap_ps + d->operation_ps;
 }
 
 double kvs_op_copy_Bps(const struct kvs_costs *costs, const struct kvs_op *op,

@@ -31,7 +31,8 @@ struct kvs_device_costs {
     kvs_time first_overhead_ps, next_overhead_ps, opposite_overhead_ps;
     kvs_time lead_ps;   /* committed when ready so long before the end of the copy under way */
     kvs_time bypass_ps; /* a copy past the engine, whole */
-    kvs_time gap_ps;    /* between kernels */
+    kvs_time gap_ps;    /* of each kernel of a compute operation */
+    kvs_time operation_ps; /* of each such operation */
     double in_flight_bytes;
     double copy_slowdown; /* of compute: fraction at full path rate */
     double busy_factor;   /* of compute, for being busy most of the time: 1 until set */

@@ -17,12 +17,6 @@
 #define KVS_EXEC_ABI 2
 
 /* What compute does on a real device: both read the windows. */
-typedef enum kvs_exec_compute {
-    KVS_EXEC_COMPUTE_AUTO,  /* spin where the machine file has measured it, else stream */
-    KVS_EXEC_COMPUTE_SPIN,  /* kernels that take the modelled time */
-    KVS_EXEC_COMPUTE_STREAM /* kernels that read the weights, as many as the plan says */
-} kvs_exec_compute;
-
 /* How members of a collective come together on a real machine. */
 typedef enum kvs_exec_collective {
     KVS_EXEC_COLLECTIVE_AUTO, /* NCCL where each device has a GPU of its own and it is there */
@@ -39,7 +33,6 @@ struct kvs_exec_options {
     uint64_t seed;              /* of the cache's content */
     bool verifies;              /* poison bytes once they are used: what is missing shows */
     const double *busy_factors; /* [n_devices] of compute for being busy; NULL: 1 */
-    kvs_exec_compute compute;   /* cuda */
     kvs_exec_collective collective; /* cuda */
     bool emulates_links;            /* cuda: play the machine's copy engines and links */
     const uint16_t *map;            /* cuda: [n_devices] GPU of each device; NULL: one each */

@@ -9,7 +9,8 @@ struct kvs_product {
     const struct kvs_experiment *experiment; /* borrowed */
     const struct kvs_machine *machine;       /* borrowed */
     const struct kvs_llm *llm;               /* borrowed */
-    struct kvs_machine *arbitrated[2];       /* owned: all engines sticky, all fifo; or NULL */
+    kvs_compute_kind compute;
+    struct kvs_machine *arbitrated[2]; /* owned: all engines sticky, all fifo; or NULL */
     size_t n;
 };
 
@@ -119,6 +120,11 @@ static void product_placement(const struct kvs_product *p, struct kvs_configurat
             p->experiment->splits.items[splits->items[f->at[KVS_SETTING_TENSOR_SPLIT]]].items;
 }
 
+void kvs_product_set_compute(struct kvs_product *product, kvs_compute_kind compute)
+{
+    product->compute = compute;
+}
+
 void kvs_product_get(const struct kvs_product *product, size_t i, struct kvs_configuration *out)
 {
     memset(out, 0, sizeof *out);
@@ -130,6 +136,7 @@ void kvs_product_get(const struct kvs_product *product, size_t i, struct kvs_con
     kvs_case_init(&out->c);
     out->c.llm = product->llm;
     out->c.machine = product->machine;
+    out->c.compute = product->compute;
     uint64_t arbitration = kvs_configuration_value(product, out, KVS_SETTING_ARBITRATION);
     if (arbitration != KVS_ARBITRATION_MACHINE)
         out->c.machine = product->arbitrated[arbitration == KVS_ARBITRATION_FIFO];

@@ -29,6 +29,9 @@ kvs_status kvs_product_create(const struct kvs_experiment *experiment,
                               struct kvs_product **out, struct kvs_error *err) KVS_MUST_USE;
 void kvs_product_destroy(struct kvs_product *product); /* NULL is fine */
 
+/* What computes in all configurations from now on; KVS_COMPUTE_MODELLED before. */
+void kvs_product_set_compute(struct kvs_product *product, kvs_compute_kind compute);
+
 size_t kvs_product_n(const struct kvs_product *product);
 void kvs_product_get(const struct kvs_product *product, size_t i,
                      struct kvs_configuration *out);

@@ -73,7 +73,7 @@ static void test_profile(void **state)
     struct kvs_compute_profile profiles[] = {profile("small", KVS_KV_Q8_0, 1.0, 10e-3)};
     struct kvs_device d = {.profiles = profiles, .n_profiles = 1};
     struct kvs_compute_cost cost =
-        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0);
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_MODELLED);
     assert_true(cost.is_measured);
     assert_ptr_equal(cost.profile, profiles);
     expect_near(cost.s_per_param, 10e-6, 1e-18);
@@ -99,12 +99,14 @@ static void test_profile_of_a_share(void **state)
         profile("small", KVS_KV_Q8_0, 1.0, 10e-3), profile("small", KVS_KV_Q8_0, 0.5, 6e-3)};
     struct kvs_device d = {.profiles = profiles, .n_profiles = 4};
     struct kvs_compute_cost half =
-        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 0.6);
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 0.6, KVS_COMPUTE_MODELLED);
     assert_ptr_equal(half.profile, &profiles[3]);
     expect_near(half.s_per_param, 12e-6, 1e-18);
     expect_near(half.s_per_kv_byte, 20e-9, 1e-21);
-    assert_ptr_equal(kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 0.8).profile,
-                     &profiles[2]);
+    assert_ptr_equal(
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 0.8, KVS_COMPUTE_MODELLED)
+            .profile,
+        &profiles[2]);
 }
 
 /* A q4_0 cache on a card measured with q8_0: 72 B a row instead of 136, the same 1.36 us a row.
@@ -118,12 +120,12 @@ static void test_profile_of_another_type(void **state)
                                              profile("small", KVS_KV_Q4_0, 0.5, 6e-3)};
     struct kvs_device d = {.profiles = profiles, .n_profiles = 1};
     struct kvs_compute_cost cost =
-        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q4_0, KVS_KV_Q4_0, 1.0);
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q4_0, KVS_KV_Q4_0, 1.0, KVS_COMPUTE_MODELLED);
     assert_ptr_equal(cost.profile, &profiles[0]);
     expect_near(kvs_compute_s(&cost, 0, 72, 1), 1.36e-6, 1e-18);
     /* the type counts for more than the share */
     d.n_profiles = 2;
-    cost = kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q4_0, KVS_KV_Q4_0, 1.0);
+    cost = kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q4_0, KVS_KV_Q4_0, 1.0, KVS_COMPUTE_MODELLED);
     assert_ptr_equal(cost.profile, &profiles[1]);
 }
 
@@ -136,7 +138,7 @@ static void test_roofline(void **state)
     struct kvs_device d = {
         .memory_rate = figure(100e9), .memory_efficiency = figure(0.8), .flops = figure(4e12)};
     struct kvs_compute_cost cost =
-        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0);
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_MODELLED);
     assert_false(cost.is_measured);
     assert_null(cost.profile);
     expect_near(kvs_compute_s(&cost, 1000000, 0, 1), 6.25e-6, 1e-15);
@@ -147,6 +149,62 @@ static void test_roofline(void **state)
     expect_near(kvs_compute_s(&cost, 1000000, 0, 13), 6.5e-6, 1e-15);
 }
 
+/* A program asks for 8 ms over 1,000 weights on any device, gaps aside; a profile beats it. */
+static void test_program(void **state)
+{
+    (void)state;
+    struct small s;
+    small_init(&s);
+    s.llm.has_program = true;
+    s.llm.program = profile("small", KVS_KV_Q8_0, 1.0, 8e-3);
+    struct kvs_compute_profile measured = profile("small", KVS_KV_Q8_0, 1.0, 10e-3);
+    struct kvs_device d = {.memory_rate = figure(100e9),
+                           .memory_efficiency = figure(0.8),
+                           .kernel_gap = figure(2e-6)};
+    struct kvs_compute_cost cost =
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_MODELLED);
+    assert_true(cost.is_measured);
+    assert_ptr_equal(cost.profile, &s.llm.program);
+    expect_near(kvs_compute_s(&cost, 1000, 0, 1), 8e-3, 1e-15);
+    expect_near(cost.s_per_kernel, 2e-6, 0);
+    expect_near(cost.s_per_operation, 0, 0);
+    d.profiles = &measured;
+    d.n_profiles = 1;
+    cost = kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_MODELLED);
+    assert_ptr_equal(cost.profile, &measured);
+}
+
+/* kvsim's own kernels: 0.5 B a weight at 50 GB/s, K and V at 20 GB/s, whatever was measured of
+ * the model; without their figures as modelled. */
+static void test_stream(void **state)
+{
+    (void)state;
+    struct small s;
+    small_init(&s);
+    struct kvs_compute_profile measured = profile("small", KVS_KV_Q8_0, 1.0, 10e-3);
+    struct kvs_device d = {.profiles = &measured,
+                           .n_profiles = 1,
+                           .kernel_gap = figure(2e-6),
+                           .stream = {.rate = figure(50e9),
+                                      .fold_rate = figure(20e9),
+                                      .kernel = figure(3e-6),
+                                      .operation = figure(5e-6),
+                                      .slowdown = figure(0.04)}};
+    struct kvs_compute_cost cost =
+        kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_STREAMED);
+    assert_true(cost.is_measured);
+    assert_null(cost.profile);
+    expect_near(kvs_compute_s(&cost, 1000000, 0, 1), 10e-6, 1e-15);
+    expect_near(kvs_compute_s(&cost, 0, 1000000, 1), 50e-6, 1e-15);
+    expect_near(cost.s_per_kernel, 3e-6, 0);
+    expect_near(cost.s_per_operation, 5e-6, 0);
+    expect_near(cost.copy_slowdown_frac, 0.04, 0);
+    d.stream.rate.value = 0;
+    cost = kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_STREAMED);
+    assert_ptr_equal(cost.profile, &measured);
+    expect_near(cost.s_per_kernel, 2e-6, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +212,8 @@ int main(void)
         cmocka_unit_test(test_profile_of_a_share),
         cmocka_unit_test(test_profile_of_another_type),
         cmocka_unit_test(test_roofline),
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
