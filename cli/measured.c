@@ -77,6 +77,7 @@ static bool measured_matches(const struct kvs_table *table, size_t i, const stru
            measured_is_text(table, i, "split_mode", row->split_mode) &&
            measured_is_text(table, i, "type_k", row->type_k) &&
            measured_is_text(table, i, "policy", row->policy) &&
+           measured_is_text(table, i, "arm", row->arm_name) &&
            measured_is_count(table, i, "n_depth", row->n_depth) &&
            measured_is_count(table, i, "n_gen", row->n_gen) &&
            measured_is_count(table, i, "kvpd", row->kvpd) &&
@@ -84,21 +85,28 @@ static bool measured_matches(const struct kvs_table *table, size_t i, const stru
             measured_is_count(table, i, "kvpb_mib", (uint64_t)row->kvpb_mib));
 }
 
-/* What published rows do not vary: any other value was not measured. */
-static bool measured_may_match(const struct kvs_row *row)
+/* Rows of a table without arms are those of plain policies. */
+static bool measured_has_options(const struct kvs_table *table, const struct kvs_row *row)
 {
     const struct kvs_transport *transport = &row->c.transport;
+    return kvs_table_has_column(table, "arm") ||
+           (transport->streams == KVS_STREAMS_ONE && transport->yield == KVS_YIELD_NONE &&
+            transport->late == KVS_LATE_COPY);
+}
+
+/* What measured rows do not vary: any other value was not measured. */
+static bool measured_may_match(const struct kvs_table *table, const struct kvs_row *row)
+{
     return row->is_pinned && row->n_parallel == 1 && row->n_rows == 1 &&
            row->kv_gpu_layers == 0 && strcmp(row->type_k, row->type_v) == 0 &&
-           transport->streams == KVS_STREAMS_ONE && transport->yield == KVS_YIELD_NONE &&
-           transport->late == KVS_LATE_COPY;
+           measured_has_options(table, row);
 }
 
 double kvs_measured_ts(const struct kvs_table *table, const struct kvs_row *row)
 {
     double sum = 0.0;
     size_t n = 0;
-    if (table == NULL || !measured_may_match(row))
+    if (table == NULL || !measured_may_match(table, row))
         return (double)NAN;
     for (size_t i = 0; i < kvs_table_n_rows(table); i++) {
         double ts;

@@ -122,7 +122,7 @@ static void file_read_program(struct kvs_yaml *doc, const struct kvs_yaml_node *
     p->is_present = true;
     if (!file->params.is_present)
         kvs_yaml_complain(doc, map, "give params: {pre, post, head} as well",
-                          "program: for a synthetic program, which has params");
+                          "for a synthetic program, which has params");
     (void)kvs_param_get(doc, map, "fixed", KVS_REQUIRED, KVS_UNIT_TIME, DBL_MIN, LLM_MAX_S,
                         &p->fixed);
     p->per_row = kvs_param_default(0, 0, 0, "not stated: no row takes time");

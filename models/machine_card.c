@@ -194,7 +194,7 @@ static void card_read_stream(struct kvs_yaml *doc, const struct kvs_yaml_node *m
     kvs_machine_fields_read(doc, map, stream_fields, KVS_COUNT_OF(stream_fields), stream);
     if ((stream->rate.value > 0.0) != (stream->fold_rate.value > 0.0))
         kvs_yaml_complain(doc, map, "kvsim probe writes both",
-                          "stream: expected rate and fold_rate, or neither");
+                          "expected rate and fold_rate, or neither");
     kvs_yaml_end_map(doc, map);
 }
 

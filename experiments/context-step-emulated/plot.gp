@@ -11,8 +11,6 @@ set rmargin 4
 set border 3
 set tics nomirror
 set key top left reverse Left samplen 2.5 spacing 1.2
-root = system("echo ${KVSIM_ROOT:-.}")
-measured(policy, option) = "< awk -F, '$1 == \"rtx4070\" && $3 == \"".policy."\" && $4 == \"".option."\" {print $2, $6}' ".root."/traces/h200/emulated.csv"
 
 do for [ending in "png svg"] {
     if (ending eq "png") {
@@ -28,8 +26,11 @@ do for [ending in "png svg"] {
          data index "pipelined+late-kernel" using 1:3 with lines lc rgb "#8e5ea2" title "pipelined, late rows by a kernel", \
          data index "continuous" using 1:3 with lines lc rgb "black" title "continuous", \
          data index "continuous" using 1:(1e3/$4) with lines lc rgb "#888888" dt 2 title "bound, the tail on the devices", \
-         measured("ordered", "") using 1:2 with points lc rgb "#d1661f" pt 6 ps 1.6 notitle, \
-         measured("pipelined", "") using 1:2 with points lc rgb "#1f6fb4" pt 6 ps 1.6 notitle, \
-         measured("pipelined", "per-slot") using 1:2 with points lc rgb "#2e8b57" pt 6 ps 1.6 notitle
+         data index "ordered" using 1:(1e3/$9) with points lc rgb "#d1661f" pt 6 ps 1.6 notitle, \
+         data index "pipelined" using 1:(1e3/$9) with points lc rgb "#1f6fb4" pt 6 ps 1.6 notitle, \
+         data index "pipelined+per-slot" using 1:(1e3/$9) with points lc rgb "#2e8b57" pt 6 ps 1.6 notitle, \
+         data index "pipelined+yield-kv" using 1:(1e3/$9) with points lc rgb "#c0a020" pt 6 ps 1.6 notitle, \
+         data index "pipelined+late-kernel" using 1:(1e3/$9) with points lc rgb "#8e5ea2" pt 6 ps 1.6 notitle, \
+         data index "continuous" using 1:(1e3/$9) with points lc rgb "black" pt 6 ps 1.6 notitle
     unset output
 }
