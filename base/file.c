@@ -14,7 +14,9 @@
 
 static kvs_status file_fail(struct kvs_error *err, const char *path, const char *what, int code)
 {
-    kvs_status status = code == ENOENT || code == ENOTDIR ? KVS_ENOTFOUND : KVS_EIO;
+    kvs_status status = code == ENOENT || code == ENOTDIR        ? KVS_ENOTFOUND
+                        : code == EACCES || code == ENAMETOOLONG ? KVS_EINVAL
+                                                                 : KVS_EIO;
     return kvs_error_at(err, status, path, 0, 0, "%s: %s", what, strerror(code));
 }
 

@@ -105,18 +105,34 @@ static size_t text_distance(const char *a, size_t na, const char *b, size_t nb)
     return above[nb];
 }
 
+/* Without case and separators, which people choose freely: "RTX 3060" is rtx3060. Returns the
+ * length; more than TEXT_WORD_MAX: not a word. */
+static size_t text_fold(const char *word, char folded[TEXT_WORD_MAX])
+{
+    size_t n = 0;
+    for (; *word != '\0'; word++) {
+        if (strchr(" -_", *word) != NULL)
+            continue;
+        if (n == TEXT_WORD_MAX)
+            return TEXT_WORD_MAX + 1;
+        folded[n++] = (char)(*word >= 'A' && *word <= 'Z' ? *word - 'A' + 'a' : *word);
+    }
+    return n;
+}
+
 const char *kvs_nearest(const char *word, const char *const *candidates, size_t n)
 {
-    size_t word_n = strlen(word);
+    char folded[TEXT_WORD_MAX], candidate[TEXT_WORD_MAX];
+    size_t word_n = text_fold(word, folded);
     if (word_n > TEXT_WORD_MAX)
         return NULL;
     const char *best = NULL;
     size_t best_distance = word_n / 3 + 1;
     for (size_t i = 0; i < n; i++) {
-        size_t candidate_n = strlen(candidates[i]);
+        size_t candidate_n = text_fold(candidates[i], candidate);
         if (candidate_n > TEXT_WORD_MAX)
             continue;
-        size_t distance = text_distance(word, word_n, candidates[i], candidate_n);
+        size_t distance = text_distance(folded, word_n, candidate, candidate_n);
         if (distance < best_distance) {
             best_distance = distance;
             best = candidates[i];

@@ -63,6 +63,11 @@ static kvs_status yaml_parser_failed(const struct yaml_reader *reader, const cha
         yaml_refuse(reader, mark, err, "not valid YAML: %s", problem);
     if (mark.index < n && bytes[mark.index] == '\t')
         kvs_error_hint(err, "indent with blanks, not with tabs");
+    else if (strstr(problem, "mapping values are not allowed") != NULL ||
+             strstr(problem, "did not find expected key") != NULL ||
+             strstr(problem, "did not find expected '-'") != NULL)
+        kvs_error_hint(err, "keys that belong together begin in the same column; look at this "
+                            "line and the one above");
     return KVS_ESYNTAX;
 }
 

@@ -177,13 +177,14 @@ kvs_status kvs_catalogue_find_any(struct kvs_catalogue *catalogue, const char *n
 }
 
 const char *kvs_catalogue_gpu(void *context, const char *name, size_t *out_n,
-                              const char **out_nearest)
+                              const char **out_file, const char **out_nearest)
 {
     struct kvs_catalogue_entry entry;
     struct kvs_catalogue_names names = {0};
     if (strchr(name, '/') == NULL &&
         kvs_catalogue_find(context, "gpu", name, &entry, NULL) == KVS_OK) {
         *out_n = entry.n;
+        *out_file = entry.path;
         return entry.data;
     }
     if (kvs_catalogue_list(context, "gpu", &names, NULL) == KVS_OK)

@@ -58,7 +58,7 @@ kvs_status kvs_catalogue_find_any(struct kvs_catalogue *catalogue, const char *n
 
 /* A kvs_gpu_lookup; context is the catalogue. */
 const char *kvs_catalogue_gpu(void *context, const char *name, size_t *out_n,
-                              const char **out_nearest);
+                              const char **out_file, const char **out_nearest);
 
 /* Zero-initialise; release items with KVS_ARRAY_FREE. */
 struct kvs_catalogue_names {

@@ -47,12 +47,13 @@ static kvs_status check_machine(struct check *c, struct kvs_error *err)
 
 /* A card alone is read as the one card of a machine. */
 static const char *check_card_lookup(void *context, const char *name, size_t *out_n,
-                                     const char **out_nearest)
+                                     const char **out_file, const char **out_nearest)
 {
     const struct check *c = context;
     (void)name;
     (void)out_nearest;
     *out_n = c->n;
+    *out_file = c->name;
     return c->data;
 }
 

@@ -127,6 +127,25 @@ static void rows_accuracy(const struct rows *r, const char *what, const struct k
     kvs_text_printf(r->c->text, "), %zu row%s\n", a->n, a->n == 1 ? "" : "s");
 }
 
+/* Agreement with what was paced by the same figures shows less than it seems. */
+static void rows_say_paced(const struct rows *r)
+{
+    bool is_host = false, is_emulated = false;
+    for (size_t i = 0; i < r->pairs.n && !r->is_prediction_only; i++) {
+        const char *executor = rows_at(r, i, r->measured_from)->executor;
+        is_host = is_host || strcmp(executor, "host") == 0;
+        is_emulated = is_emulated || strstr(executor, "emulated") != NULL;
+    }
+    if (is_host)
+        kvs_text_puts(
+            r->c->text,
+            "- measured by the executor host, whose links and compute are paced by the "
+            "machine file: it shows the plan and its waits, nothing of the hardware\n");
+    if (is_emulated)
+        kvs_text_puts(r->c->text, "- emulated: shows the plan and its waits at that machine's "
+                                  "pace, nothing of its hardware\n");
+}
+
 static void rows_print_md(const struct rows *r)
 {
     const struct kvs_comparison *c = r->c;
@@ -143,6 +162,7 @@ static void rows_print_md(const struct rows *r)
     rows_accuracy(r, "prediction", &r->accuracy);
     rows_accuracy(r, "naive model (ordered: compute and copies; else the longer of them)",
                   &r->naive_accuracy);
+    rows_say_paced(r);
     if (n_left[0] + n_left[1] > 0)
         kvs_text_printf(c->text, "- without a partner: %zu row%s of %s, %zu of %s\n", n_left[0],
                         n_left[0] == 1 ? "" : "s", c->files[0].label, n_left[1],

@@ -44,7 +44,7 @@ static void main_help(FILE *out)
           "  128 and more: ended by a signal, the rows that were done printed\n\n"
           "Examples\n"
           "  kvsim predict\n"
-          "  kvsim predict --machine ./my-box.yaml -m qwen3-8b -d 4096-65536*2 -kvpd 0,1,2\n"
+          "  kvsim predict --machine ./my-box.yaml -m qwen3-8b -d '4096-65536*2' -kvpd 0,1,2\n"
           "  kvsim replay x4-bound -d 4096 -n 8 --verify\n"
           "  kvsim check ./my-box.yaml\n",
           out);

@@ -43,9 +43,10 @@ struct kvs_option {
     const char *name;  /* long name without dashes; also the key of the getters below */
     const char *alias; /* other spellings with their dashes: "-d --n-depth"; or NULL */
     kvs_option_kind kind;
-    const char *metavar;        /* "N", "FILE"; not for flags */
-    const char *fallback;       /* default, as it would be typed; NULL: unset */
-    uint64_t min, max;          /* inclusive; max 0: no upper limit */
+    const char *metavar;  /* "N", "FILE"; not for flags */
+    const char *fallback; /* default, as it would be typed; NULL: unset */
+    const char *preset; /* what holds where it is unset and nothing else says more; for help */
+    uint64_t min, max;  /* inclusive; max 0: no upper limit */
     const char *const *choices; /* NULL-terminated, or NULL */
     bool is_common;             /* shown by -h, not only by --help */
     const char *help;           /* one sentence without a full stop; wrapped when printed */

@@ -77,6 +77,8 @@ static void help_describe(struct kvs_text *text, const struct kvs_option *option
         kvs_text_puts(text, "; comma list");
     if (option->fallback != NULL)
         kvs_text_printf(text, " (default %s)", option->fallback);
+    else if (option->preset != NULL)
+        kvs_text_printf(text, " (default %s)", option->preset);
 }
 
 static void help_option(struct kvs_text *out, const struct kvs_option *option)

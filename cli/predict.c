@@ -20,7 +20,7 @@ static const struct kvs_option_group *const groups[] = {
     &kvs_inputs_group, &kvs_workload_group, &kvs_placement_group, &kvs_transport_group,
     &kvs_output_group, &file_group,         &kvs_common_group};
 static const char *const examples[] = {
-    "kvsim predict --machine ./my-box.yaml -m qwen3-8b -d 4096-65536*2 -kvpd 0,1,2",
+    "kvsim predict --machine ./my-box.yaml -m qwen3-8b -d '4096-65536*2' -kvpd 0,1,2",
     "kvsim predict x4-bound -d 16384 --policy ordered,pipelined+yield -o json",
     "kvsim predict --machine rtx4070 -d 16384 --policy pipelined --trace token.json", NULL};
 static const struct kvs_options_spec spec = {

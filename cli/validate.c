@@ -107,6 +107,16 @@ static kvs_status validate_judge(struct validated *t, const struct kvs_job *job,
     return KVS_OK;
 }
 
+static kvs_status validate_nothing(const struct kvs_job *s, struct kvs_error *err)
+{
+    kvs_error_at(err, KVS_EINVAL, s->experiment.name, 0, 0,
+                 "none of the measured rows of %s is of machine %s and model %s",
+                 s->experiment.measured, s->machine->name, s->llm->name);
+    kvs_error_hint(err, "rows belong to a machine and a build by name: a file of your own is "
+                        "judged where it has both");
+    return KVS_EINVAL;
+}
+
 static kvs_status validate_job(struct validate *v, struct kvs_job *s, struct kvs_error *err)
 {
     struct validated t = {0};
@@ -121,6 +131,8 @@ static kvs_status validate_job(struct validate *v, struct kvs_job *s, struct kvs
     kvs_status status = kvs_job_run(s, &run, &rows, err);
     if (status == KVS_OK)
         status = validate_judge(&t, s, &rows, err);
+    if (status == KVS_OK && t.n == 0)
+        status = validate_nothing(s, err);
     if (status == KVS_OK)
         status = KVS_ARRAY_PUSH(&v->tables, t, err);
     if (status != KVS_OK)

@@ -106,7 +106,10 @@ static bool reader_check_kind(struct experiment_reader *r)
         return false;
     if (strcmp(kind, "experiment") == 0)
         return true;
-    kvs_yaml_complain(r->doc, kvs_yaml_get(r->doc, root, "kind", KVS_OPTIONAL), NULL,
+    const char *hint = strcmp(kind, "machine") == 0 ? "a machine goes behind --machine"
+                       : strcmp(kind, "model") == 0 ? "a model goes behind --model"
+                                                    : NULL;
+    kvs_yaml_complain(r->doc, kvs_yaml_get(r->doc, root, "kind", KVS_OPTIONAL), hint,
                       "expected kind experiment, got \"%.40s\"", kind);
     return false;
 }

@@ -35,7 +35,9 @@ void kvs_md_number(struct kvs_md_table *t, double value)
 
 void kvs_md_percent(struct kvs_md_table *t, double percent)
 {
-    if (isfinite(percent))
+    if (fabs(percent) < 0.05)
+        kvs_md_cell(t, "0.0%%");
+    else if (isfinite(percent))
         kvs_md_cell(t, "%+.1f%%", percent);
     else
         kvs_md_cell(t, "-");

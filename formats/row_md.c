@@ -252,7 +252,7 @@ static void md_head(struct kvs_text *out, const struct md_layout *layout)
     md_head_workload(out, e, row);
     if (e->values[KVS_SETTING_KVPB].n == 1 && md_has_ring(e)) {
         if (row->kvpb_mib > 0)
-            kvs_text_printf(out, ", ring budget %.5g MiB", row->kvpb_mib);
+            kvs_text_printf(out, ", ring budget %.10g MiB", row->kvpb_mib);
         else
             kvs_text_puts(out, ", no ring budget");
     }

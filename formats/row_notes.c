@@ -48,7 +48,7 @@ static void notes_decline_numbers(const struct kvs_row *row, struct kvs_text *te
     kvs_text_printf(text, ": %u slots x %.1f MiB = %.1f MiB", (unsigned)ring->n_slots,
                     notes_mib(ring->need_bytes), notes_mib(ring->ring_bytes));
     if (ring->decline == KVS_DECLINE_BUDGET)
-        kvs_text_printf(text, ", budget %.5g MiB", row->kvpb_mib);
+        kvs_text_printf(text, ", budget %.10g MiB", row->kvpb_mib);
     else
         kvs_text_printf(text, ", %s has %.1f MiB free and must keep %.1f MiB",
                         row->c.machine->devices[ring->device].name, notes_mib(ring->free_bytes),

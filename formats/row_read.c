@@ -69,13 +69,15 @@ static kvs_status reader_number(struct reader *r, const char *key, double *out)
 static kvs_status reader_row(struct reader *r)
 {
     struct kvs_result result = {0};
-    const char *policy = NULL;
+    const char *policy = NULL, *executor = "";
     for (size_t i = 0; i < KVS_RESULT_N_KEYS; i++) {
         KVS_TRY(reader_key(r, i, &result.keys[i]));
         result.hash = kvs_hash(result.keys[i], strlen(result.keys[i]), result.hash);
     }
     KVS_TRY(kvs_json_get_str(r->doc, r->row, "policy", true, &policy, r->err));
     KVS_TRY(reader_keep(r, policy, &result.policy));
+    KVS_TRY(kvs_json_get_str(r->doc, r->row, "executor", false, &executor, r->err));
+    KVS_TRY(reader_keep(r, executor, &result.executor));
     KVS_TRY(reader_number(r, "predicted_ts", &result.predicted_ts));
     KVS_TRY(reader_number(r, "measured_ts", &result.measured_ts));
     KVS_TRY(reader_number(r, "n_parallel", &result.n_parallel));

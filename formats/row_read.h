@@ -26,6 +26,7 @@ struct kvs_result {
     double n_parallel;
     double declined;
     double compute_ms, copies_ms; /* rows of replay have them */
+    const char *executor;         /* of such rows, else "" */
 };
 
 /* Zero-initialise; release with kvs_results_fini. */

@@ -161,12 +161,13 @@ struct kvs_machine {
     struct kvs_collective collective;
 };
 
-/* Finds catalogue bytes: returns them and their length, or NULL; then *out_nearest may be set
- * to the most similar name there is (it is NULL on entry). Given by the caller of the loader,
+/* Finds catalogue bytes: returns them and their length, and may set *out_file to the file's name for
+ * messages (gpu/NAME.yaml on entry); or NULL, and may set *out_nearest to the most similar name
+ * there is (NULL on entry). Given by the caller of the loader,
  * so that models/ needs to know nothing of how the catalogue is embedded. All is borrowed for
  * the parse. */
 typedef const char *(*kvs_gpu_lookup)(void *context, const char *gpu_name, size_t *out_n,
-                                      const char **out_nearest);
+                                      const char **out_file, const char **out_nearest);
 
 /*
  * Reads a machine file (or bytes under a display name). Every fault goes to diags; *err gets

@@ -34,10 +34,13 @@ static void device_complain_gpu(struct kvs_machine_reader *reader,
     char hint[200];
 
     if (nearest)
-        (void)snprintf(hint, sizeof hint, "did you mean %s? or describe the card: " INLINE_CARD,
-                       nearest);
+        (void)snprintf(
+            hint, sizeof hint,
+            "did you mean %s? kvsim list gpus shows all; or describe the card: " INLINE_CARD,
+            nearest);
     else
-        (void)snprintf(hint, sizeof hint, "describe the card: " INLINE_CARD);
+        (void)snprintf(hint, sizeof hint,
+                       "kvsim list gpus shows them; or describe the card: " INLINE_CARD);
     kvs_yaml_complain(reader->doc, node, hint, "unknown gpu \"%s\"", gpu_name);
 }
 
@@ -49,7 +52,8 @@ static kvs_status device_read_catalogue(struct kvs_machine_reader *reader,
 {
     const char *nearest = NULL;
     struct kvs_yaml *doc = NULL;
-    char file[64];
+    char preset[64];
+    const char *file = preset;
     size_t n = 0;
 
     *out_is_known = false;
@@ -59,13 +63,13 @@ static kvs_status device_read_catalogue(struct kvs_machine_reader *reader,
         return KVS_OK;
     }
     const char *bytes = NULL;
+    (void)snprintf(preset, sizeof preset, "gpu/%.40s.yaml", gpu_name);
     if (reader->lookup && strlen(gpu_name) < sizeof device->gpu)
-        bytes = reader->lookup(reader->context, gpu_name, &n, &nearest);
+        bytes = reader->lookup(reader->context, gpu_name, &n, &file, &nearest);
     if (!bytes) {
         device_complain_gpu(reader, node, gpu_name, nearest);
         return KVS_OK;
     }
-    (void)snprintf(file, sizeof file, "gpu/%s.yaml", gpu_name);
     kvs_status status = kvs_machine_yaml_parse(file, bytes, n, reader->diags, &doc, err);
     if (status != KVS_OK)
         return status == KVS_ENOMEM ? status : KVS_OK;

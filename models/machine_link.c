@@ -1,7 +1,9 @@
 /* Links as a file lists them or a device carries them: rates measured or from the slot. */
+#define _POSIX_C_SOURCE 200809L /* strncasecmp */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -35,14 +37,17 @@ static bool link_parse_digits(const char **text, unsigned *out)
     return true;
 }
 
-/* "gen4x16" -> 4, 16. */
+/* "gen4x16", "Gen4 x16" -> 4, 16. */
 static bool link_parse_pcie(const char *text, unsigned *out_gen, unsigned *out_lanes)
 {
-    if (strncmp(text, "gen", 3) != 0)
+    if (strncasecmp(text, "gen", 3) != 0)
         return false;
     text += 3;
-    return link_parse_digits(&text, out_gen) && *text++ == 'x' &&
-           link_parse_digits(&text, out_lanes) && *text == '\0';
+    if (!link_parse_digits(&text, out_gen))
+        return false;
+    text += strspn(text, " ");
+    return (*text == 'x' || *text == 'X') && (text++, link_parse_digits(&text, out_lanes)) &&
+           *text == '\0';
 }
 
 static bool link_read_pcie(struct kvs_yaml *doc, const struct kvs_yaml_node *map,

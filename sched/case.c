@@ -204,7 +204,7 @@ kvs_status kvs_case_check(const struct kvs_case *c, struct kvs_error *err)
             err, KVS_EINVAL,
             "workload: the last step needs %llu rows per sequence, the cache holds %llu",
             (unsigned long long)last, (unsigned long long)w->n_ctx);
-        kvs_error_hint(err, "raise n_ctx to %llu, or lower depth or n_gen",
+        kvs_error_hint(err, "raise n_ctx (-c) to %llu, or lower depth (-d) or n_gen (-n)",
                        (unsigned long long)last);
         return KVS_EINVAL;
     }

@@ -46,13 +46,13 @@ typedef enum kvs_interval_end { KVS_END_SLOW, KVS_END_FAST } kvs_interval_end;
 
 /*
  * True where a case rests on figures that nobody measured on this machine: a link's rate from
- * its slot, a datasheet or an inference, or a device without a profile for the model; and their
- * intervals have some width.
+ * its slot, a datasheet or an inference, a device without a profile for the model, all-reduces and
+ * the time between tokens by default; and their intervals have some width.
  */
 bool kvs_case_is_uncertain(const struct kvs_case *c);
 
 /* A clone of the case's machine with those figures at the slow or the fast end of their
- * intervals: link rates, memory_efficiency. */
+ * intervals: link rates, memory_efficiency, collective.latency, between_tokens. */
 kvs_status kvs_machine_at_end(const struct kvs_case *c, kvs_interval_end end,
                               struct kvs_machine **out, struct kvs_error *err) KVS_MUST_USE;
 

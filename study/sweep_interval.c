@@ -22,8 +22,22 @@ static bool interval_is_open_device(const struct kvs_case *c, uint32_t d)
            interval_has_width(&c->machine->devices[d].memory_efficiency);
 }
 
+/* A default of kvsim's with some width: nobody has measured it, here or elsewhere. */
+static bool interval_is_guess(const struct kvs_param *param)
+{
+    return param->origin == KVS_ORIGIN_DEFAULT && interval_has_width(param);
+}
+
+static bool interval_is_open_reduce(const struct kvs_case *c)
+{
+    return c->placement.mode == KVS_SPLIT_TENSOR && c->machine->n_devices > 1 &&
+           interval_is_guess(&c->machine->collective.latency);
+}
+
 bool kvs_case_is_uncertain(const struct kvs_case *c)
 {
+    if (interval_is_open_reduce(c) || interval_is_guess(&c->machine->host.between_tokens))
+        return true;
     for (uint32_t d = 0; d < c->machine->n_devices; d++) {
         if (!kvs_case_uses_device(c, d))
             continue;
@@ -58,5 +72,11 @@ kvs_status kvs_machine_at_end(const struct kvs_case *c, kvs_interval_end end,
     for (uint32_t d = 0; d < (*out)->n_devices; d++)
         if (kvs_case_uses_device(c, d) && interval_is_open_device(c, d))
             interval_move(&(*out)->devices[d].memory_efficiency, end);
+    /* times: the slow end is the long one */
+    kvs_interval_end of_times = end == KVS_END_SLOW ? KVS_END_FAST : KVS_END_SLOW;
+    if (interval_is_open_reduce(c))
+        interval_move(&(*out)->collective.latency, of_times);
+    if (interval_is_guess(&c->machine->host.between_tokens))
+        interval_move(&(*out)->host.between_tokens, of_times);
     return KVS_OK;
 }

@@ -80,6 +80,7 @@ static void test_nearest(void **state)
         {"mmeory", "memory"},                 /* 1 swapped */
         {"devics", "devices"},                /* 1 away from both: the first */
         {"link", "links"},     {"lin", NULL}, /* 2 away, 1 allowed */
+        {"DE-VICE", "device"},                /* case and separators do not count */
         {"xyzzy", NULL},       {"", NULL},    {"memory", "memory"},
     };
     for (size_t i = 0; i < KVS_COUNT_OF(rows); i++) {

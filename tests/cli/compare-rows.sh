@@ -6,7 +6,7 @@ cd tests/data/compare || exit
 echo "exit $?"
 "$KVSIM" compare predicted.jsonl measured.jsonl --tolerance 6% -o json
 echo "exit $?"
-"$KVSIM" compare measured.jsonl | tail -n 2
+"$KVSIM" compare measured.jsonl | tail -n 3
 # The measured file may come first.
 "$KVSIM" compare measured.jsonl predicted.jsonl | head -n 1
 "$KVSIM" compare predicted.jsonl predicted.jsonl | head -n 1

@@ -23,8 +23,9 @@ struct card_file {
 };
 
 static const char *card_lookup(void *context, const char *gpu_name, size_t *out_n,
-                               const char **out_nearest)
+                               const char **out_file, const char **out_nearest)
 {
+    (void)out_file;
     struct card_file *file = context;
     char path[512];
     kvs_mem_free(file->data);

@@ -12,8 +12,9 @@ struct fuzz_bytes {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static const char *fuzz_lookup(void *context, const char *gpu_name, size_t *out_n,
-                               const char **out_nearest)
+                               const char **out_file, const char **out_nearest)
 {
+    (void)out_file;
     static const char card[] = "kind: gpu\nname: rtx4070\nmemory: 12GiB\nmemory_rate: 504GB/s\n"
                                "flops: 58.3TFLOP/s\n";
     const struct fuzz_bytes *bytes = context;

@@ -7,8 +7,9 @@
 
 /* A catalogue with one good card, one broken and one that calls itself something else. */
 static const char *fake_lookup(void *context, const char *gpu_name, size_t *out_n,
-                               const char **out_nearest)
+                               const char **out_file, const char **out_nearest)
 {
+    (void)out_file;
     static const struct {
         const char *name;
         const char *yaml;

@@ -38,8 +38,9 @@ struct study_machine {
 };
 
 static inline const char *study_card(void *context, const char *name, size_t *n,
-                                     const char **nearest)
+                                     const char **out_file, const char **nearest)
 {
+    (void)out_file;
     struct study_machine *m = context;
     char path[128];
     snprintf(path, sizeof path, "models/gpu/%s.yaml", name);

@@ -164,12 +164,18 @@ static void test_ends(void **state)
     assert_true(fabs(fast->links[b->link].rate[KVS_H2D].value - 0.90 * raw_Bps) < 1e3);
     assert_true(b->memory_efficiency.value == 0.50);
     assert_true(fast->devices[1].memory_efficiency.value == 0.80);
+    /* kvsim's defaults: 20 to 58 us, 0.3 to 1.0 ms; the slow end is the long time */
+    assert_true(slow->collective.latency.value == 58e-6);
+    assert_true(fast->collective.latency.value == 20e-6);
+    assert_true(slow->host.between_tokens.value == 1e-3);
+    assert_true(fast->host.between_tokens.value == 0.3e-3);
     kvs_machine_clone_destroy(slow);
     kvs_machine_clone_destroy(fast);
     close_fixture(&f);
 }
 
-/* Without a split, device b has no part in the answer. */
+/* Without a split, device b has no part in the answer, nor have all-reduces; what is left is the
+ * time between tokens, which can be stated. */
 static void test_certain(void **state)
 {
     struct fixture f;
@@ -178,6 +184,8 @@ static void test_certain(void **state)
     open_fixture(&f, "split_mode: none\n");
     create(&f);
     kvs_product_get(f.product, 0, &got);
+    assert_true(kvs_case_is_uncertain(&got.c));
+    f.machine->host.between_tokens.origin = KVS_ORIGIN_STATED;
     assert_false(kvs_case_is_uncertain(&got.c));
     close_fixture(&f);
 }
