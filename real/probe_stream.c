@@ -7,7 +7,7 @@
 
 #define STREAM_ROUNDS   21
 #define STREAM_BYTES    (384 * KVS_MIB) /* many times what a cache keeps */
-#define STREAM_KERNELS  24              /* of a graph; as many bytes in twice as many */
+#define STREAM_KERNELS  24u             /* of a graph; as many bytes in twice as many */
 #define STREAM_LAUNCHES 8
 #define STREAM_LOAD_S   10e-3          /* of copies beside them, more than they take */
 #define STREAM_FEW      (16 * KVS_MIB) /* of K and V, and so much more */
