@@ -221,6 +221,13 @@ static kvs_status stream_measure(struct stream *s)
 kvs_status probe_stream(struct kvs_probe *p, struct probe_gpu *g)
 {
     struct stream s = {.p = p, .g = g};
+    size_t free_bytes, total_bytes;
+    KVS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes), g->gpu, 0, p->err);
+    if (free_bytes < 2 * STREAM_BYTES) {
+        probe_note(p, "%s: too little memory is free to measure kvsim's own kernels",
+                   probe_name(g));
+        return KVS_OK;
+    }
     kvs_status status = stream_measure(&s);
     stream_close(&s);
     return status;
