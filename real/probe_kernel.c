@@ -83,8 +83,7 @@ kvs_status probe_kernel_gap(struct kvs_probe *p, struct probe_gpu *g)
 
 static kvs_status kernel_read(const struct probe_job *job)
 {
-    KVS_CUDA(kvs_probe_read(job->stream, job->object, job->size_bytes, job->g->facts->n_sms,
-                            job->g->sink),
+    KVS_CUDA(kvs_gpu_stream(job->stream, job->object, job->size_bytes, job->g->sink),
              job->g->gpu, job->size_bytes, job->p->err);
     return KVS_OK;
 }

@@ -15,10 +15,6 @@ cudaError_t kvs_probe_load_kernels(void);
  * memory, which get the last one. */
 cudaError_t kvs_probe_chase(cudaStream_t stream, const uint32_t *chain, uint32_t n,
                             uint32_t *sink);
-/* Reads size_bytes (a multiple of 16) of device memory at full rate, with as many blocks as fill
- * n_sms. sink: 4 bytes of device memory. */
-cudaError_t kvs_probe_read(cudaStream_t stream, const void *data, uint64_t size_bytes,
-                           unsigned n_sms, uint32_t *sink);
 
 #ifdef __cplusplus
 }
