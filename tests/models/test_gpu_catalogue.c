@@ -11,47 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "base/text.h"
-
-#define GPU_DIR KVS_SOURCE_DIR "/models/gpu/"
-
-struct card_file {
-    char *data; /* of the last card asked for */
-    size_t n;
-};
-
-static const char *card_lookup(void *context, const char *gpu_name, size_t *out_n,
-                               const char **out_file, const char **out_nearest)
-{
-    (void)out_file;
-    struct card_file *file = context;
-    char path[512];
-
-    kvs_mem_free(file->data);
-    *out_nearest = NULL;
-    (void)snprintf(path, sizeof path, GPU_DIR "%s.yaml", gpu_name);
-    assert_int_equal(kvs_file_read(path, 1 << 20, &file->data, &file->n, NULL), KVS_OK);
-    *out_n = file->n;
-    return file->data;
-}
-
-/* Loads a whole machine file and returns it. */
-static struct kvs_machine *machine_load(const char *bytes, size_t n)
-{
-    struct card_file file = {0};
-    struct kvs_diags diags;
-    struct kvs_machine *machine = NULL;
-
-    kvs_diags_init(&diags);
-    kvs_status status =
-        kvs_machine_parse("file.yaml", bytes, n, card_lookup, &file, &diags, &machine, NULL);
-    kvs_diags_print(&diags, stderr);
-    assert_int_equal(status, KVS_OK);
-    kvs_mem_free(file.data);
-    kvs_diags_fini(&diags);
-    return machine;
-}
+#include "tests/machine_case.h"
 
 static struct kvs_machine *card_load(const char *gpu_name)
 {
@@ -60,7 +20,7 @@ static struct kvs_machine *card_load(const char *gpu_name)
     (void)snprintf(yaml, sizeof yaml,
                    "kind: machine\nname: one\ndevices:\n  - {gpu: %s, pcie: gen3x16}\n",
                    gpu_name);
-    return machine_load(yaml, strlen(yaml));
+    return machine_parse(yaml, strlen(yaml));
 }
 
 static void card_check(const char *gpu_name)
@@ -158,7 +118,7 @@ static void test_example_machine(void **state)
     assert_int_equal(kvs_file_read(KVS_SOURCE_DIR "/models/machine/two-card-example.yaml",
                                    1 << 20, &data, &n, NULL),
                      KVS_OK);
-    struct kvs_machine *machine = machine_load(data, n);
+    struct kvs_machine *machine = machine_parse(data, n);
     assert_string_equal(machine->name, "two-card-example");
     assert_int_equal(machine->n_devices, 2);
     assert_int_equal(machine->links[machine->devices[0].link].lanes, 8);
@@ -186,7 +146,7 @@ static void test_documented_examples(void **state)
 
         assert_non_null(end);
         assert_true(n_found < KVS_COUNT_OF(n_devices));
-        struct kvs_machine *machine = machine_load(start, (size_t)(end - start));
+        struct kvs_machine *machine = machine_parse(start, (size_t)(end - start));
         assert_int_equal(machine->n_devices, n_devices[n_found++]);
         kvs_machine_destroy(machine);
         at = end;
