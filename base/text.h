@@ -34,7 +34,7 @@ kvs_status kvs_file_write(const char *path, const char *data, size_t n,
 kvs_status kvs_file_check_writable(const char *path, struct kvs_error *err) KVS_MUST_USE;
 
 /* The candidate nearest to word (Damerau-Levenshtein, at most a third of its length away, ties
- * to the first), or NULL. candidates: [n]. */
+ * to the first; case, blanks, - and _ do not count), or NULL. candidates: [n]. */
 const char *kvs_nearest(const char *word, const char *const *candidates, size_t n);
 
 #endif

@@ -94,12 +94,22 @@ static bool measured_has_options(const struct kvs_table *table, const struct kvs
             transport->late == KVS_LATE_COPY);
 }
 
-/* What measured rows do not vary: any other value was not measured. */
+static bool measured_is_shared_equally(const struct kvs_case *c)
+{
+    for (uint32_t d = 1; d < c->machine->n_devices; d++)
+        if (fabs(kvs_case_share(c, d) - kvs_case_share(c, 0)) > 1e-9)
+            return c->placement.mode == KVS_SPLIT_NONE;
+    return true;
+}
+
+/* What measured rows do not vary: any other value was not measured. Rows of an engine that serves
+ * copies otherwise are shown beside them all the same: that is what the two are compared for. */
 static bool measured_may_match(const struct kvs_table *table, const struct kvs_row *row)
 {
     return row->is_pinned && row->n_parallel == 1 && row->n_rows == 1 &&
            row->kv_gpu_layers == 0 && strcmp(row->type_k, row->type_v) == 0 &&
-           measured_has_options(table, row);
+           row->c.placement.rule == KVS_SPLIT_LLAMA_META_2026_08 &&
+           measured_is_shared_equally(&row->c) && measured_has_options(table, row);
 }
 
 double kvs_measured_ts(const struct kvs_table *table, const struct kvs_row *row)

@@ -12,7 +12,8 @@
 #include "cli/settings.h"
 #include "cli/stop.h"
 
-static const char *const compute_choices[] = {"auto", "spin", "stream", NULL};
+enum replay_compute { COMPUTE_AUTO, COMPUTE_SPIN, COMPUTE_STREAM };
+static const char *const compute_choices[] = {"auto", "spin", "stream", NULL}; /* as the enum */
 static const char *const collective_choices[] = {"auto", "nccl", "host", NULL};
 
 /* Without a GPU a modelled second takes many: so few where flags do not say how many. */
@@ -189,15 +190,18 @@ static kvs_status replay_place(struct replay *p, const struct kvs_job *s, struct
 /* Kernels that read the weights where no time is known that others could take. */
 static bool replay_streams(const struct replay *p, const struct kvs_job *s)
 {
-    enum { AUTO, SPIN, STREAM };
     unsigned choice = kvs_options_enum(p->e.options, "compute");
-    struct kvs_configuration any;
-    if (!replay_is_on_gpu(p) || choice != AUTO || p->gpus.emulation != KVS_REPLAY_EMULATE_NO)
-        return replay_is_on_gpu(p) && choice == STREAM;
-    kvs_product_get(s->product, 0, &any);
-    for (uint32_t d = 0; d < s->machine->n_devices; d++)
-        if (kvs_case_uses_device(&any.c, d) && !kvs_case_compute_cost(&any.c, d).is_measured)
-            return true;
+    struct kvs_configuration each;
+    if (!replay_is_on_gpu(p) || choice != COMPUTE_AUTO ||
+        p->gpus.emulation != KVS_REPLAY_EMULATE_NO)
+        return replay_is_on_gpu(p) && choice == COMPUTE_STREAM;
+    for (size_t i = 0; i < kvs_product_n(s->product); i++) {
+        kvs_product_get(s->product, i, &each);
+        for (uint32_t d = 0; d < s->machine->n_devices; d++)
+            if (kvs_case_uses_device(&each.c, d) &&
+                !kvs_case_compute_cost(&each.c, d).is_measured)
+                return true;
+    }
     return false;
 }
 

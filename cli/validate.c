@@ -110,14 +110,16 @@ static kvs_status validate_judge(struct validated *t, const struct kvs_job *job,
 static kvs_status validate_nothing(const struct kvs_job *s, struct kvs_error *err)
 {
     kvs_error_at(err, KVS_EINVAL, s->experiment.name, 0, 0,
-                 "none of the measured rows of %s is of machine %s and model %s",
+                 "no measured row of %s matches these settings, machine %s and model %s",
                  s->experiment.measured, s->machine->name, s->llm->name);
     kvs_error_hint(err, "rows belong to a machine and a build by name: a file of your own is "
                         "judged where it has both");
     return KVS_EINVAL;
 }
 
-static kvs_status validate_job(struct validate *v, struct kvs_job *s, struct kvs_error *err)
+/* is_named: without a row that matches there is nothing to say. */
+static kvs_status validate_job(struct validate *v, struct kvs_job *s, bool is_named,
+                               struct kvs_error *err)
 {
     struct validated t = {0};
     struct kvs_rows rows = {0};
@@ -131,7 +133,7 @@ static kvs_status validate_job(struct validate *v, struct kvs_job *s, struct kvs
     kvs_status status = kvs_job_run(s, &run, &rows, err);
     if (status == KVS_OK)
         status = validate_judge(&t, s, &rows, err);
-    if (status == KVS_OK && t.n == 0)
+    if (status == KVS_OK && t.n == 0 && is_named)
         status = validate_nothing(s, err);
     if (status == KVS_OK)
         status = KVS_ARRAY_PUSH(&v->tables, t, err);
@@ -148,7 +150,7 @@ static kvs_status validate_experiment(struct validate *v, const char *name, bool
     struct kvs_job s = {0};
     kvs_status status = kvs_job_open(&s, &v->catalogue, name, v->options, &v->diags, err);
     if (status == KVS_OK && s.experiment.measured != NULL)
-        status = validate_job(v, &s, err);
+        status = validate_job(v, &s, is_named, err);
     else if (status == KVS_OK && is_named)
         status = kvs_error_at(err, KVS_EINVAL, name, 0, 0, "names no measured rows");
     kvs_job_fini(&s);

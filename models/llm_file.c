@@ -125,6 +125,10 @@ static void file_read_program(struct kvs_yaml *doc, const struct kvs_yaml_node *
                           "for a synthetic program, which has params");
     (void)kvs_param_get(doc, map, "fixed", KVS_REQUIRED, KVS_UNIT_TIME, DBL_MIN, LLM_MAX_S,
                         &p->fixed);
+    if (file->params.is_present &&
+        file->params.pre + file->params.post + file->params.head == 0)
+        kvs_yaml_complain(doc, map, "its time is shared out by params",
+                          "a program without any weights has no operation to take its time");
     p->per_row = kvs_param_default(0, 0, 0, "not stated: no row takes time");
     (void)kvs_param_get(doc, map, "per_row", KVS_OPTIONAL, KVS_UNIT_TIME, 0, LLM_MAX_S,
                         &p->per_row);

@@ -187,14 +187,13 @@ static void card_read_engines(struct kvs_yaml *doc, const struct kvs_yaml_node *
     kvs_yaml_end_map(doc, map);
 }
 
-/* Rates stand together: one without the other says nothing. */
+/* Both rates have to be there: the rest says nothing without them. */
 static void card_read_stream(struct kvs_yaml *doc, const struct kvs_yaml_node *map,
                              struct kvs_stream_kernels *stream)
 {
     kvs_machine_fields_read(doc, map, stream_fields, KVS_COUNT_OF(stream_fields), stream);
-    if ((stream->rate.value > 0.0) != (stream->fold_rate.value > 0.0))
-        kvs_yaml_complain(doc, map, "kvsim probe writes both",
-                          "expected rate and fold_rate, or neither");
+    if (!(stream->rate.value > 0.0) || !(stream->fold_rate.value > 0.0))
+        kvs_yaml_complain(doc, map, "kvsim probe writes both", "expected rate and fold_rate");
     kvs_yaml_end_map(doc, map);
 }
 

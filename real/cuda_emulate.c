@@ -425,7 +425,7 @@ kvs_status cuda_emulate_begin(struct cuda_emulate *e, struct kvs_error *err)
     for (uint32_t i = 0; i < e->n_engines; i++) {
         struct emulate_engine *engine = &e->engines[i];
         engine->current = engine->running = engine->passing = KVS_ARBITER_NONE;
-        engine->end_s = 0.0;
+        engine->end_s = cuda_now_s();
         if (pthread_create(&engine->thread, NULL, emulate_thread, engine) != 0)
             return kvs_error_set(err, KVS_ENOMEM, "cannot start a thread");
         engine->has_thread = true;

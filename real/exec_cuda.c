@@ -226,6 +226,8 @@ static kvs_status exec_totals(struct cuda_exec *x)
 static kvs_status exec_run_tokens(struct cuda_exec *x, struct kvs_timeline *timeline)
 {
     KVS_TRY(exec_totals(x));
+    if (x->emulate)
+        KVS_TRY(cuda_emulate_begin(x->emulate, x->err));
     KVS_TRY(cuda_reset_memory(x));
     if (x->is_recording)
         KVS_TRY(cuda_record_begin(x));
@@ -248,9 +250,7 @@ static kvs_status exec_cuda_run(void *session, struct kvs_run *run,
     x->run = run;
     x->err = err;
     x->is_recording = timeline != NULL;
-    kvs_status status = x->emulate ? cuda_emulate_begin(x->emulate, err) : KVS_OK;
-    if (status == KVS_OK)
-        status = exec_run_tokens(x, timeline);
+    kvs_status status = exec_run_tokens(x, timeline);
     if (status != KVS_OK) {
         x->err = &ignored; /* nothing is left running */
         if (exec_drain(x) != KVS_OK)

@@ -98,13 +98,15 @@ static kvs_status stream_alone(const struct stream *s, struct probe_samples *ker
             KVS_TRY(probe_bracket(&job, stream_launch, 2 * PROBE_GATE_S, &took[k]));
         }
         double each = fmax(0, took[1] - took[0]) / n;
-        if (round == 0)
+        if (round == 0 || took[0] <= n * each) /* warm-up, or the host was held up */
             continue;
         probe_add(kernels, each);
         probe_add(rates, (double)STREAM_BYTES * STREAM_LAUNCHES / (took[0] - n * each));
         probe_add(times, took[0]);
     }
-    return KVS_OK;
+    return rates->n > 0 ? KVS_OK
+                        : kvs_error_set(s->p->err, KVS_EDEVICE,
+                                        "probe: twice as many kernels take twice as long");
 }
 
 static kvs_status stream_beside(const struct stream *s, double alone_s,

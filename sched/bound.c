@@ -77,7 +77,7 @@ static double bound_piece_s(const struct bound_sum *b, const struct kvs_piece *p
         kv += bound_stage_bytes(c, &b->graph->stages.items[piece->stage], d, step);
     return kvs_compute_s(&b->costs[d], (uint64_t)((double)piece->params * share), (uint64_t)kv,
                          kvs_case_stream_rows(c)) +
-           piece->n_kernels * b->costs[d].s_per_kernel;
+           piece->n_kernels * b->costs[d].s_per_kernel + b->costs[d].s_per_operation;
 }
 
 /* The devices wait for the one that has come least far. */

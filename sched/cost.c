@@ -141,6 +141,9 @@ kvs_time kvs_op_work_ps(const struct kvs_costs *costs, const struct kvs_op *op, 
     if (op->kind != KVS_OP_COMPUTE)
         return 0;
     const struct kvs_device_costs *d = &costs->devices[device];
+    if (op->flags & KVS_OP_LIGHT)
+        return (kvs_time)op->compute.n_kernels *
+               kvs_ps_from_seconds(costs->machine->devices[device].kernel_gap.value);
     double seconds = kvs_compute_s(&d->compute, op->compute.params, op->compute.kv_bytes,
                                    op->compute.n_queries);
     return kvs_ps_from_seconds(seconds * d->busy_factor) +

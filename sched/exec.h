@@ -14,9 +14,8 @@
 #include "sched/case.h"
 #include "sched/timeline.h"
 
-#define KVS_EXEC_ABI 2
+#define KVS_EXEC_ABI 3
 
-/* What compute does on a real device: both read the windows. */
 /* How members of a collective come together on a real machine. */
 typedef enum kvs_exec_collective {
     KVS_EXEC_COLLECTIVE_AUTO, /* NCCL where each device has a GPU of its own and it is there */
