@@ -21,30 +21,52 @@ static void test_pageable(void **state)
     assert_non_null(strstr(err.text, "has to be pinned"));
 }
 
+/* What computes, and what serves copies. */
+static const struct {
+    kvs_compute_kind compute;
+    kvs_submit submit;
+    bool is_emulated;
+} sessions[] = {{KVS_COMPUTE_MODELLED, KVS_SUBMIT_KERNELS, false},
+                {KVS_COMPUTE_MODELLED, KVS_SUBMIT_GRAPH, false},
+                {KVS_COMPUTE_STREAMED, KVS_SUBMIT_KERNELS, false},
+                {KVS_COMPUTE_STREAMED, KVS_SUBMIT_GRAPH, false},
+                {KVS_COMPUTE_MODELLED, KVS_SUBMIT_GRAPH, true}};
+
+static void expect_recorded(const struct kvs_timeline *timeline, const struct kvs_run *run)
+{
+    assert_int_equal(timeline->spans.n, run->n_dispatched);
+    for (size_t i = 0; i < timeline->spans.n; i++) {
+        assert_true(timeline->spans.items[i].end_ps >= timeline->spans.items[i].start_ps);
+        assert_true(timeline->spans.items[i].end_ps <= run->total_ps + 50 * KVS_PS_PER_US);
+    }
+}
+
 /* Twice in one session, and once more with a recording: the same digest, all spans there. */
 static void test_sessions(void **state)
 {
     (void)state;
-    struct kvs_exec_options options = {.seed = DIGEST_SEED, .map = map};
-    void *session;
     uint64_t expected = digest_reference(&digest_workloads[DIGEST_ONE_SEQUENCE]);
-    digest_plan_plain(DIGEST_PIPELINED, 2);
-    TOY_OK(kvs_exec_cuda.open(toy.plan, &toy.c, &options, &session, err));
-    for (unsigned round = 0; round < 3; round++) {
-        struct kvs_run run;
-        struct kvs_timeline timeline = {0};
-        TOY_OK(kvs_exec_cuda.run(session, &run, round == 2 ? &timeline : NULL, err));
-        assert_int_equal(run.digest, expected);
-        if (round == 2)
-            assert_int_equal(timeline.spans.n, run.n_dispatched);
-        for (size_t i = 0; i < timeline.spans.n; i++) {
-            assert_true(timeline.spans.items[i].end_ps >= timeline.spans.items[i].start_ps);
-            assert_true(timeline.spans.items[i].end_ps <= run.total_ps + 50 * KVS_PS_PER_US);
+    for (size_t i = 0; i < KVS_COUNT_OF(sessions); i++) {
+        struct kvs_exec_options options = {
+            .seed = DIGEST_SEED, .map = map, .emulates_links = sessions[i].is_emulated};
+        void *session;
+        digest_plan_plain(DIGEST_PIPELINED, 2);
+        toy.c.compute = sessions[i].compute;
+        toy.machine.host.submit = sessions[i].submit;
+        TOY_OK(kvs_exec_cuda.open(toy.plan, &toy.c, &options, &session, err));
+        for (unsigned round = 0; round < 3; round++) {
+            struct kvs_run run;
+            struct kvs_timeline timeline = {0};
+            TOY_OK(kvs_exec_cuda.run(session, &run, round == 2 ? &timeline : NULL, err));
+            if (run.digest != expected)
+                fail_msg("session %zu, round %u: another digest", i, round);
+            if (round == 2)
+                expect_recorded(&timeline, &run);
+            kvs_timeline_fini(&timeline);
+            kvs_run_fini(&run);
         }
-        kvs_timeline_fini(&timeline);
-        kvs_run_fini(&run);
+        kvs_exec_cuda.close(session);
     }
-    kvs_exec_cuda.close(session);
 }
 
 static uint64_t digest_with(struct kvs_exec_options options)
