@@ -92,7 +92,7 @@ static const struct column replay_columns[] = {
     COLUMN("n_outliers", n_outliers, U64), COLUMN("diff_ms", diff_ms, F64),
     COLUMN("diff_lo_ms", diff_lo_ms, F64), COLUMN("diff_hi_ms", diff_hi_ms, F64),
     COLUMN("compute_ms", compute_ms, F64), COLUMN("copies_ms", copies_ms, F64),
-    COLUMN("time_scale", time_scale, F64),
+    COLUMN("time_scale", time_scale, F64), COLUMN("compute", compute, STR),
 };
 
 /* Column i of a row, NULL behind the last. */
@@ -254,6 +254,7 @@ static void row_init_settings(struct kvs_row *row, const struct kvs_experiment *
     row->type_k = row_name(row, KVS_SETTING_TYPE_K);
     row->type_v = row_name(row, KVS_SETTING_TYPE_V);
     row->split_mode = row_name(row, KVS_SETTING_SPLIT_MODE);
+    row->compute = kvs_compute_kind_names[row->c.compute];
     row->head_split = row_name(row, KVS_SETTING_HEAD_SPLIT);
     row->arbitration = row_name(row, KVS_SETTING_ARBITRATION);
     row->tensor_split =

@@ -65,6 +65,7 @@ struct kvs_row {
     const char *type_k;
     const char *type_v;
     const char *split_mode;
+    const char *compute;      /* what computed: kvs_compute_kind_names */
     const char *tensor_split; /* "" for equal shares */
     const char *head_split;
     const char *arbitration;

@@ -9,19 +9,26 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "models/compute.h"
 
-typedef enum result_kind { RESULT_TEXT, RESULT_COUNT, RESULT_NUMBER, RESULT_BOOL } result_kind;
+typedef enum result_kind {
+    RESULT_TEXT,
+    RESULT_COUNT,
+    RESULT_NUMBER,
+    RESULT_BOOL,
+    RESULT_COMPUTE
+} result_kind;
 
 const char *const kvs_result_keys[KVS_RESULT_N_KEYS] = {
-    "machine",      "model",      "weights",       "type_k",        "type_v",     "split_mode",
-    "tensor_split", "head_split", "kv_cpu_pinned", "kv_gpu_layers", "n_parallel", "kv_unified",
-    "n_rows",       "n_ctx",      "arbitration",   "n_gen",         "n_depth",    "kvpb",
-    "arm"};
+    "machine",    "model",        "weights",    "type_k",        "type_v",
+    "split_mode", "tensor_split", "head_split", "kv_cpu_pinned", "kv_gpu_layers",
+    "n_parallel", "kv_unified",   "n_rows",     "n_ctx",         "arbitration",
+    "n_gen",      "n_depth",      "kvpb",       "compute",       "arm"};
 static const result_kind result_kinds[KVS_RESULT_N_KEYS] = {
-    RESULT_TEXT,  RESULT_TEXT,  RESULT_TEXT,   RESULT_TEXT,  RESULT_TEXT,
-    RESULT_TEXT,  RESULT_TEXT,  RESULT_TEXT,   RESULT_BOOL,  RESULT_COUNT,
-    RESULT_COUNT, RESULT_BOOL,  RESULT_COUNT,  RESULT_COUNT, RESULT_TEXT,
-    RESULT_COUNT, RESULT_COUNT, RESULT_NUMBER, RESULT_TEXT};
+    RESULT_TEXT,  RESULT_TEXT,  RESULT_TEXT,   RESULT_TEXT,    RESULT_TEXT,
+    RESULT_TEXT,  RESULT_TEXT,  RESULT_TEXT,   RESULT_BOOL,    RESULT_COUNT,
+    RESULT_COUNT, RESULT_BOOL,  RESULT_COUNT,  RESULT_COUNT,   RESULT_TEXT,
+    RESULT_COUNT, RESULT_COUNT, RESULT_NUMBER, RESULT_COMPUTE, RESULT_TEXT};
 
 struct reader {
     struct kvs_results *out;
@@ -45,6 +52,10 @@ static kvs_status reader_key(struct reader *r, size_t i, const char **out)
     switch (result_kinds[i]) {
     case RESULT_TEXT:
         KVS_TRY(kvs_json_get_str(r->doc, r->row, key, true, &text, r->err));
+        return reader_keep(r, text, out);
+    case RESULT_COMPUTE: /* rows that were only predicted do not say */
+        text = kvs_compute_kind_names[KVS_COMPUTE_MODELLED];
+        KVS_TRY(kvs_json_get_str(r->doc, r->row, key, false, &text, r->err));
         return reader_keep(r, text, out);
     case RESULT_COUNT:
         KVS_TRY(kvs_json_get_i64(r->doc, r->row, key, true, 0, INT64_MAX, &count, r->err));

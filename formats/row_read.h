@@ -13,7 +13,7 @@
 
 /* What makes two rows the same configuration, in the order of their columns; the last is the
  * policy with its options. */
-#define KVS_RESULT_N_KEYS 19
+#define KVS_RESULT_N_KEYS 20
 extern const char *const kvs_result_keys[KVS_RESULT_N_KEYS];
 
 /* NaN stands for "none". Strings belong to the arena of the results. */

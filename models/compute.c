@@ -6,6 +6,8 @@
 
 #include "models/kv.h"
 
+const char *const kvs_compute_kind_names[] = {"modelled", "streamed"};
+
 static const struct kvs_compute_profile *compute_find_profile(const struct kvs_device *device,
                                                               const char *model,
                                                               kvs_kv_type type,

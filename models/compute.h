@@ -26,6 +26,7 @@ typedef enum kvs_compute_kind {
     KVS_COMPUTE_MODELLED, /* the model's own kernels, or others that take their time */
     KVS_COMPUTE_STREAMED  /* kvsim's kernels, which read the weights and fold K and V */
 } kvs_compute_kind;
+extern const char *const kvs_compute_kind_names[]; /* by kind: "modelled", "streamed" */
 
 struct kvs_compute_cost {
     double s_per_param;
