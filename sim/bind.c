@@ -104,6 +104,14 @@ static bool bind_is_steady(const struct kvs_segment *segment)
     return true;
 }
 
+static bool bind_is_queued_only(const struct kvs_costs *cost, const struct kvs_op *op)
+{
+    kvs_op_class cls = kvs_op_class_of(op);
+    return cls != KVS_CLASS_HOST_WORK && cls != KVS_CLASS_HOST_WAIT &&
+           !(cls == KVS_CLASS_HEAVY && cost->submits_kernels) &&
+           !(op->flags & (KVS_OP_BLOCKS | KVS_OP_PAGEABLE));
+}
+
 static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
                           const struct kvs_op *op, uint32_t first_token, struct sim_op *out)
 {
@@ -115,7 +123,8 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
                            .first_dep = op->first_dep,
                            .n_dep = op->n_dep,
                            .queue = op->queue,
-                           .cls = (unsigned)kvs_op_class_of(op) & 0xfu,
+                           .cls = (unsigned)kvs_op_class_of(op) & 0x7u,
+                           .is_queued_only = bind_is_queued_only(&sim->cost, op),
                            .tag = (unsigned)op->tag & 0x1fu,
                            .flags = (unsigned)op->flags & 0x7fu,
                            .phase = op->phase};
@@ -209,6 +218,7 @@ static kvs_status bind_order(struct sim *sim, const struct kvs_segment *plan, ui
             continue;
         queue->op = &sim->segments[first].ops[queue->order[0]];
         queue->head_token = sim->group_token + queue->op->phase;
+        queue->period_end = sim->group_token + queue->segment->period;
     }
     return KVS_OK;
 }

@@ -28,7 +28,8 @@ void sim_copy_enqueue(struct sim *sim, uint32_t queue)
     }
     q->head = SIM_HEAD_WAITING;
     engine->waiting[engine->n_waiting++] = queue;
-    sim_mark_engine(sim, engine);
+    if (engine->running == SIM_NONE)
+        sim_mark_engine(sim, engine);
 }
 
 static uint32_t engine_choose(const struct sim *sim, const struct sim_engine *engine)

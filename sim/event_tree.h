@@ -14,16 +14,13 @@
 
 #define KVS_NEVER INT64_MAX
 
-/* The earliest event below a node, and whose it is. */
-struct kvs_event {
-    kvs_time time_ps;
-    uint64_t source;
-};
-
 struct kvs_event_tree {
-    uint32_t n_leaves;       /* power of two >= sources */
-    struct kvs_event *nodes; /* owned, [2 n_leaves]: [1] the root, [n_leaves + i] source i */
-    uint64_t *sequence;      /* owned, [n_leaves]: when each event was set */
+    uint32_t n_leaves; /* sources, at least one */
+    /* Of nodes [2 n_leaves], [1] the root, [n_leaves + i] source i: the earliest event below,
+     * and whose it is. Two arrays, as most climbs compare times and stop. */
+    kvs_time *times_ps; /* owned */
+    uint32_t *sources;  /* owned */
+    uint64_t *sequence; /* owned, [n_leaves]: when each event was set */
     uint64_t next_sequence;
 };
 
@@ -39,18 +36,21 @@ void kvs_event_tree_fini(struct kvs_event_tree *tree);
 static inline void kvs_event_tree_replay(struct kvs_event_tree *tree, uint32_t source,
                                          kvs_time time_ps)
 {
-    struct kvs_event *nodes = tree->nodes;
+    kvs_time *times = tree->times_ps;
+    uint32_t *sources = tree->sources;
     uint32_t node = tree->n_leaves + source;
-    struct kvs_event best = {time_ps, source};
-    nodes[node] = best;
+    times[node] = time_ps;
     while (node > 1) {
-        const struct kvs_event *rival = &nodes[node ^ 1];
-        if (rival->time_ps < best.time_ps)
-            best = *rival;
+        uint32_t rival = node ^ 1;
+        if (times[rival] < time_ps) {
+            time_ps = times[rival];
+            source = sources[rival];
+        }
         node /= 2;
-        if (nodes[node].source == best.source && nodes[node].time_ps == best.time_ps)
+        if (times[node] == time_ps && sources[node] == source)
             return;
-        nodes[node] = best;
+        times[node] = time_ps;
+        sources[node] = source;
     }
 }
 static inline void kvs_event_tree_set(struct kvs_event_tree *tree, uint32_t source,
@@ -66,17 +66,17 @@ static inline void kvs_event_tree_clear(struct kvs_event_tree *tree, uint32_t so
 
 static inline kvs_time kvs_event_tree_next_time(const struct kvs_event_tree *tree)
 {
-    return tree->nodes[1].time_ps;
+    return tree->times_ps[1];
 }
 /* One source of the earliest time; which of several is left open. */
 static inline uint32_t kvs_event_tree_any_next(const struct kvs_event_tree *tree)
 {
-    return (uint32_t)tree->nodes[1].source;
+    return tree->sources[1];
 }
 static inline kvs_time kvs_event_tree_time_of(const struct kvs_event_tree *tree,
                                               uint32_t source)
 {
-    return tree->nodes[tree->n_leaves + source].time_ps;
+    return tree->times_ps[tree->n_leaves + source];
 }
 /* The source of the earliest time whose event was set first. Walks the tied part of the tree.
  */

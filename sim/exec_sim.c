@@ -9,17 +9,21 @@
 #define EXEC_MAX_ROUNDS       8    /* of busy share and factor; a limit, not a target */
 #define EXEC_FACTOR_TOLERANCE 2e-4 /* of compute time */
 
-/* Nothing moves any more: well if everything ended. */
-static kvs_status sim_end(const struct sim *sim)
+/* Nothing moves any more, which is well if everything ended, or not within SIM_MAX_PS. */
+static kvs_status sim_end(const struct sim *sim, kvs_time next)
 {
-    for (uint32_t i = 1; sim->host.is_done && i < sim->n_queues; i++) {
+    bool is_host_done = sim->host.state == SIM_HOST_DONE;
+    if (next != KVS_NEVER)
+        return kvs_error_set(sim->err, KVS_ERANGE,
+                             "plan: takes more than the 26 days that can be simulated");
+    for (uint32_t i = 1; is_host_done && i < sim->n_queues; i++) {
         const struct sim_queue *q = &sim->queues[i];
         if (q->n_done != q->n_issued)
             return kvs_error_set(
                 sim->err, KVS_EPLAN, "plan: %s never goes on: op %u of token %u waits in vain",
                 sim->plan->queues.items[i].name, q->order[q->head_index], q->head_token);
     }
-    if (sim->host.is_done)
+    if (is_host_done)
         return KVS_OK;
     const struct kvs_op *op =
         &sim->segments[sim->host.segment].plan->ops.items[sim->host.index];
@@ -41,12 +45,11 @@ static void sim_fire_tied(struct sim *sim, kvs_time event)
     }
 }
 
-/* Everything that ends at the earliest time there is. */
+/* Everything that ends now. */
 static void sim_fire(struct sim *sim)
 {
-    kvs_time event = kvs_event_tree_next_time(&sim->events);
+    kvs_time event = sim->now_ps;
     uint32_t queue = kvs_event_tree_any_next(&sim->events);
-    sim->now_ps = event;
     kvs_event_tree_clear(&sim->events, queue);
     if (KVS_LIKELY(kvs_event_tree_next_time(&sim->events) != event)) {
         sim_queue_event(sim, queue);
@@ -61,15 +64,15 @@ static kvs_status sim_loop(struct sim *sim)
     sim_host_start(sim);
     while (sim->status == KVS_OK) {
         kvs_time event = kvs_event_tree_next_time(&sim->events);
-        if (!sim->host.is_blocked && !sim->host.is_done && sim->host.now_ps < event)
+        bool is_hosts_turn = sim->host.state == SIM_HOST_ACTS && sim->host.now_ps < event;
+        kvs_time next = is_hosts_turn ? sim->host.now_ps : event;
+        if (KVS_UNLIKELY(next >= SIM_MAX_PS))
+            return sim_end(sim, next);
+        sim->now_ps = next;
+        if (is_hosts_turn)
             sim_host_act(sim);
-        else if (event != KVS_NEVER)
-            sim_fire(sim);
         else
-            return sim_end(sim);
-        if (KVS_UNLIKELY(sim->now_ps >= SIM_MAX_PS))
-            return kvs_error_set(sim->err, KVS_ERANGE,
-                                 "plan: takes more than the 26 days that can be simulated");
+            sim_fire(sim);
         if (sim->n_dirty_queues + sim->n_dirty_engines > 0)
             sim_settle(sim);
     }

@@ -9,7 +9,7 @@ static bool host_next_token(struct sim *sim)
     if (++h->token < sim->segments[h->segment].end_token)
         return true;
     if (++h->segment == sim->n_segments) {
-        h->is_done = true;
+        h->state = SIM_HOST_DONE;
         return false;
     }
     h->wants_barrier = h->segment == sim->group_end;
@@ -75,7 +75,7 @@ void sim_host_start(struct sim *sim)
 static void host_block(struct sim *sim, const struct sim_op *on, uint32_t token, bool pays_sync)
 {
     struct sim_host *h = &sim->host;
-    h->is_blocked = true;
+    h->state = SIM_HOST_BLOCKED;
     h->blocked_on = on;
     h->blocked_token = token;
     h->pays_sync = pays_sync;
@@ -190,9 +190,13 @@ static void host_issue(struct sim *sim)
 void sim_host_act(struct sim *sim)
 {
     struct sim_host *h = &sim->host;
-    sim->now_ps = h->now_ps;
     if (h->wants_barrier) {
         host_pass_barrier(sim);
+        return;
+    }
+    if (KVS_LIKELY(h->op->is_queued_only)) {
+        sim_queue_issue(sim, h->op->queue);
+        host_advance(sim);
         return;
     }
     switch ((kvs_op_class)h->op->cls) {
@@ -233,7 +237,7 @@ void sim_host_wake(struct sim *sim)
         return;
     kvs_time waited = sim->now_ps - h->blocked_since_ps;
     sim->run->host.blocked_ps[h->blocked_tag] += waited > 0 ? waited : 0;
-    h->is_blocked = false;
+    h->state = SIM_HOST_ACTS;
     if (sim->now_ps > h->now_ps)
         h->now_ps = sim->now_ps;
     if (h->wants_barrier)

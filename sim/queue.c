@@ -174,20 +174,20 @@ static void queue_wake_waiters(struct sim *sim, struct sim_op *op)
  */
 static void queue_pop(struct sim *sim, struct sim_queue *q)
 {
-    unsigned phase = q->op->phase;
     struct sim_segment *s = q->segment;
     q->n_done++;
     q->head = SIM_HEAD_NONE;
     q->bypasses = false;
     if (++q->head_index < q->n_order) {
         q->op = &s->ops[q->order[q->head_index]];
-        q->head_token += q->op->phase - phase;
+        q->head_token = q->period_end - s->period + q->op->phase;
         return;
     }
     q->head_index = 0;
-    q->head_token += s->period - phase + s->ops[q->order[0]].phase;
+    q->head_token = q->period_end + s->ops[q->order[0]].phase;
     while (q->head_token >= s->end_token && s + 1 < sim->segments + sim->group_end)
         s = ++q->segment;
+    q->period_end += s->period;
     q->op = &s->ops[q->order[0]];
 }
 
@@ -197,7 +197,7 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
     struct sim_op *op = q->op;
     sim->run->n_dispatched++;
     op->done_ps = sim->now_ps;
-    op->done_before = q->head_token - op->phase + q->segment->period;
+    op->done_before = q->period_end;
     if (sim->timeline)
         queue_record(sim, queue, start_ps);
     if (q->is_on_engine)
@@ -211,7 +211,8 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
         sim_mark_queue(sim, queue);
     if (op->waiters != SIM_NONE)
         queue_wake_waiters(sim, op);
-    if (sim->host.is_blocked && (sim->host.blocked_on == op || !sim->host.blocked_on))
+    if (sim->host.state == SIM_HOST_BLOCKED &&
+        (sim->host.blocked_on == op || !sim->host.blocked_on))
         sim_host_wake(sim);
 }
 

@@ -187,6 +187,7 @@ static void repeat_shift_queue(struct sim_queue *q, uint32_t n_skipped, uint32_t
     q->n_done += by;
     q->n_issued += by;
     q->head_token += n_skipped;
+    q->period_end += n_skipped;
     for (uint32_t k = 0; k < n; k++)
         q->issue_ps[(q->n_done + k) & q->issue_mask] = kept[k];
 }

@@ -51,7 +51,8 @@ struct sim_op {
     };
     uint16_t queue;
     uint16_t n_dep;
-    unsigned cls : 4;
+    unsigned cls : 3;
+    unsigned is_queued_only : 1; /* to issue it is to queue it: no wait, no kernel by kernel */
     unsigned tag : 5;
     unsigned flags : 7; /* KVS_OP_* */
     unsigned phase : 16;
@@ -85,6 +86,7 @@ struct sim_queue {
     uint32_t n_order;
     uint32_t head_index; /* n_done mod n_order */
     uint32_t head_token;
+    uint32_t period_end;         /* first token after the period that head_token is of */
     struct sim_segment *segment; /* of the head */
     uint32_t next_waiter;
     uint32_t next_dep; /* dependencies of the head already met */
@@ -161,6 +163,12 @@ struct sim_group {
     kvs_op_id first; /* the others follow it */
 };
 
+typedef enum sim_host_state {
+    SIM_HOST_ACTS, /* at now_ps */
+    SIM_HOST_BLOCKED,
+    SIM_HOST_DONE
+} sim_host_state;
+
 struct sim_host {
     kvs_time now_ps; /* when it acts next */
     struct sim_op *op;
@@ -168,8 +176,7 @@ struct sim_host {
     uint32_t segment;
     uint32_t index; /* of op in its segment */
     uint32_t token;
-    bool is_blocked;
-    bool is_done;
+    sim_host_state state;
     bool wants_barrier; /* the next segment begins once everything has ended */
     bool wants_retry;   /* blocked before issuing: the queue of kernels was full */
     bool pays_sync;     /* when it goes on */
