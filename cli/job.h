@@ -70,6 +70,10 @@ struct kvs_job_run {
     kvs_status worst; /* out: of configurations that could not run while others could */
 };
 
+/* Predicts kvsim's own kernels, which read the weights, from now on; warns of a device whose
+ * machine file has no figures for them. */
+void kvs_job_stream(struct kvs_job *job, const struct kvs_console *console);
+
 struct kvs_row_context kvs_job_context(const struct kvs_job *job);
 
 /* Runs every configuration under every arm. One that does not fit, or that llama.cpp refuses,

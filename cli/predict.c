@@ -3,6 +3,22 @@
 #include "cli/settings.h"
 #include "formats/perfetto.h"
 
+enum predict_compute { COMPUTE_SPIN, COMPUTE_STREAM };
+static const char *const compute_choices[] = {"spin", "stream", NULL}; /* as the enum */
+
+static const struct kvs_option compute_options[] = {
+    {.name = "compute",
+     .kind = KVS_OPTION_ENUM,
+     .metavar = "KIND",
+     .fallback = "spin",
+     .choices = compute_choices,
+     .help =
+         "kernels of replay --compute: those that take a model's time, or kvsim's own, which "
+         "read the weights"},
+};
+static const struct kvs_option_group compute_group = {"Compute", compute_options,
+                                                      KVS_COUNT_OF(compute_options)};
+
 static const struct kvs_option file_options[] = {
     {.name = "trace",
      .kind = KVS_OPTION_STRING,
@@ -18,7 +34,7 @@ static const struct kvs_option_group file_group = {"Files", file_options,
                                                    KVS_COUNT_OF(file_options)};
 static const struct kvs_option_group *const groups[] = {
     &kvs_inputs_group, &kvs_workload_group, &kvs_placement_group, &kvs_transport_group,
-    &kvs_output_group, &file_group,         &kvs_common_group};
+    &compute_group,    &kvs_output_group,   &file_group,          &kvs_common_group};
 static const char *const examples[] = {
     "kvsim predict --machine ./my-box.yaml -m qwen3-8b -d '4096-65536*2' -kvpd 0,1,2",
     "kvsim predict x4-bound -d 16384 --policy ordered,pipelined+yield -o json",
@@ -76,6 +92,8 @@ static kvs_status predict_job(void *context, struct kvs_job *s, struct kvs_error
     kvs_output_run(&p->output, p->options, &run);
     KVS_TRY(kvs_measured_load(s, &p->catalogue, &p->console, err));
     KVS_TRY(kvs_given_use(&p->given, s, &run, err));
+    if (kvs_options_enum(p->options, "compute") == COMPUTE_STREAM)
+        kvs_job_stream(s, &p->console);
     if (trace != NULL) {
         KVS_TRY(kvs_job_needs_one(s, "--trace", err));
         KVS_TRY(kvs_output_check_trace(trace, err));

@@ -207,16 +207,8 @@ static bool replay_streams(const struct replay *p, const struct kvs_job *s)
 
 static void replay_choose_compute(const struct replay *p, struct kvs_job *s)
 {
-    if (!replay_streams(p, s))
-        return;
-    kvs_product_set_compute(s->product, KVS_COMPUTE_STREAMED);
-    for (uint32_t d = 0; d < s->machine->n_devices; d++)
-        if (!kvs_compute_knows_streaming(&s->machine->devices[d]))
-            kvs_console_warn(&p->e.console,
-                             "machine %s: %s has no figures under stream:, so the time of "
-                             "kvsim's own kernels is predicted as that of a model's; kvsim "
-                             "probe measures them",
-                             s->machine->name, s->machine->devices[d].name);
+    if (replay_streams(p, s))
+        kvs_job_stream(s, &p->e.console);
 }
 
 /* The first arm once more, behind the others. */

@@ -77,6 +77,18 @@ static void warn_pitch(const struct kvs_job *s, const struct kvs_console *consol
     kvs_mem_free(heads);
 }
 
+void kvs_job_stream(struct kvs_job *job, const struct kvs_console *console)
+{
+    kvs_product_set_compute(job->product, KVS_COMPUTE_STREAMED);
+    for (uint32_t d = 0; d < job->machine->n_devices; d++)
+        if (!kvs_compute_knows_streaming(&job->machine->devices[d]))
+            kvs_console_warn(console,
+                             "machine %s: %s has no figures under stream:, so the time of "
+                             "kvsim's own kernels is predicted as that of a model's; kvsim "
+                             "probe measures them",
+                             job->machine->name, job->machine->devices[d].name);
+}
+
 void kvs_job_warn(const struct kvs_job *job, const struct kvs_console *console)
 {
     if (strcmp(job->llm->evidence, "recalled") == 0)

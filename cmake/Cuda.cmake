@@ -46,6 +46,6 @@ else()
   message(STATUS "without CUDA: kvsim replay uses the host executor")
   set(kvs_real_exclude exec_cuda.c cuda_collective.c cuda_device.c cuda_emulate.c cuda_memory.c cuda_ops.c cuda_bind.c
     cuda_compute.c cuda_record.c
-    probe.c probe_bench.c probe_bypass.c probe_collective.c probe_copy.c probe_engine.c probe_host.c
+    probe.c probe_bench.c probe_blocking.c probe_bypass.c probe_collective.c probe_copy.c probe_engine.c probe_host.c
     probe_kernel.c probe_open.c probe_reads.c probe_topology.c probe_together.c nccl.c nvml.c)
 endif()

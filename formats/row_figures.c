@@ -48,11 +48,13 @@ static const struct figure_field device_fields[] = {
     DEVICE("read_latency", read_latency, KVS_UNIT_TIME, false),
     DEVICE("read_outstanding_bytes", read_outstanding_bytes, KVS_UNIT_BYTES, false),
     DEVICE("read_setup", read_setup, KVS_UNIT_TIME, false),
+    DEVICE("read_trips", read_trips, KVS_UNIT_PLAIN, false),
     STREAM("stream.rate", rate, KVS_UNIT_RATE),
     STREAM("stream.fold_rate", fold_rate, KVS_UNIT_RATE),
     STREAM("stream.kernel", kernel, KVS_UNIT_TIME),
     STREAM("stream.operation", operation, KVS_UNIT_TIME),
     STREAM("stream.slowdown", slowdown, KVS_UNIT_FRAC),
+    STREAM("stream.beside", beside, KVS_UNIT_TIME),
     ENGINE("engines.count", count, KVS_UNIT_PLAIN, false),
     ENGINE("engines.commit_lead", commit_lead, KVS_UNIT_TIME, true),
     ENGINE("engines.bypass_bytes", bypass_bytes, KVS_UNIT_BYTES, false),
@@ -61,6 +63,7 @@ static const struct figure_field device_fields[] = {
     ENGINE("engines.first_overhead", first_overhead, KVS_UNIT_TIME, false),
     ENGINE("engines.next_overhead", next_overhead, KVS_UNIT_TIME, false),
     ENGINE("engines.opposite_overhead", opposite_overhead, KVS_UNIT_TIME, false),
+    ENGINE("engines.handoff", handoff, KVS_UNIT_TIME, false),
     ENGINE("engines.in_flight_bytes", in_flight_bytes, KVS_UNIT_BYTES, true),
 };
 

@@ -68,6 +68,8 @@ static struct kvs_compute_cost compute_of_stream(const struct kvs_device *device
                                      .s_per_kv_byte = 1.0 / device->stream.fold_rate.value,
                                      .s_per_kernel = device->stream.kernel.value,
                                      .s_per_operation = device->stream.operation.value,
+                                     .s_beside = device->stream.beside.value,
+                                     .is_streamed = true,
                                      .copy_slowdown_frac = device->stream.slowdown.value};
 }
 

@@ -13,7 +13,7 @@
  * `flops`. Both have kernel_gap for each kernel, and nothing for the operation.
  *
  * Where kvsim's own kernels read the weights in a model's place, the device's figures for these
- * give all four: struct kvs_stream_kernels.
+ * give all four, and s_beside: struct kvs_stream_kernels.
  */
 #ifndef KVS_MODELS_COMPUTE_H
 #define KVS_MODELS_COMPUTE_H
@@ -35,6 +35,8 @@ struct kvs_compute_cost {
     double flop_s_per_param; /* per query: the compute side of the roofline */
     double s_per_kernel;
     double s_per_operation;
+    double s_beside;  /* of an operation that starts while the h2d link is busy */
+    bool is_streamed; /* kvsim's kernels: cells are folded before and after the weights */
     double copy_slowdown_frac; /* slower by this while the h2d link runs at full rate */
     double busy_slowdown_frac; /* slower by this per unit of busy share above the threshold */
     double busy_threshold_frac;

@@ -61,11 +61,11 @@ double kvs_pageable_rate_Bps(const struct kvs_host *host, double path_Bps)
 double kvs_kernel_read_s(const struct kvs_device *device, uint64_t size_bytes, double path_Bps,
                          double busy_Bps)
 {
-    double round_trip = device->read_latency.value;
-    if (busy_Bps > 0.0)
-        round_trip += device->engines.in_flight_bytes.value / busy_Bps;
+    double delay = busy_Bps > 0.0 ? device->engines.in_flight_bytes.value / busy_Bps : 0.0;
+    double round_trip = device->read_latency.value + delay;
     double rate = device->read_outstanding_bytes.value / round_trip;
     if (rate > path_Bps)
         rate = path_Bps;
-    return device->read_setup.value + round_trip + (double)size_bytes / rate;
+    return device->read_setup.value + device->read_latency.value +
+           device->read_trips.value * delay + (double)size_bytes / rate;
 }

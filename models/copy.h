@@ -30,7 +30,8 @@ double kvs_pageable_rate_Bps(const struct kvs_host *host, double path_Bps);
 /*
  * Seconds a small kernel needs to read size_bytes of mapped host memory: its outstanding reads
  * turn over once per round trip, and a round trip waits behind the engine's bytes in flight
- * while a copy runs at busy_Bps (0: idle).
+ * while a copy runs at busy_Bps (0: idle). So does what a kernel that touched host memory has to
+ * wait for at its end: read_trips counts these and the first read.
  */
 double kvs_kernel_read_s(const struct kvs_device *device, uint64_t size_bytes, double path_Bps,
                          double busy_Bps);

@@ -75,7 +75,9 @@ struct kvs_engines {
     struct kvs_param first_overhead;    /* s, a copy on an idle engine, on top of its bytes */
     struct kvs_param next_overhead;     /* s, a copy right behind another */
     struct kvs_param opposite_overhead; /* s, a d2h copy more while the h2d engine is busy */
-    struct kvs_param in_flight_bytes;   /* requests outstanding while the engine runs */
+    struct kvs_param handoff;         /* s, between a copy and a kernel that waits for it, or a
+                                           kernel and a copy: on one stream or by an event */
+    struct kvs_param in_flight_bytes; /* requests outstanding while the engine runs */
     struct kvs_row_curve row_curve;
 };
 
@@ -91,6 +93,7 @@ struct kvs_stream_kernels {
     struct kvs_param kernel;    /* s, each of a graph on top of its bytes */
     struct kvs_param operation; /* s, each operation on top of its kernels */
     struct kvs_param slowdown;  /* fraction, while the h2d link runs at full rate */
+    struct kvs_param beside;    /* s, each operation that starts while that link is busy */
 };
 
 struct kvs_device {
@@ -109,7 +112,9 @@ struct kvs_device {
     struct kvs_param read_latency;      /* s, a kernel's dependent read of host memory, idle */
     struct kvs_param read_outstanding_bytes; /* bytes a small reading kernel keeps in flight */
     struct kvs_param read_setup;             /* s, such a kernel on top of its reads */
-    struct kvs_compute_profile *profiles;    /* owned, [n_profiles] */
+    struct kvs_param read_trips; /* times such a kernel waits for host memory one after another:
+                                    its first read, and what ends it */
+    struct kvs_compute_profile *profiles; /* owned, [n_profiles] */
     uint32_t n_profiles;
 };
 

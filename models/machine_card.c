@@ -28,6 +28,8 @@ static const struct kvs_machine_field card_fields[] = {
      "four-block kernels reading 4 KiB to 1 MiB of mapped host memory on an H200"},
     {"read_setup", offsetof(struct kvs_device, read_setup), KVS_UNIT_TIME, 0, KVS_MACHINE_MAX_S,
      6e-6, 6e-6, 6e-6, "7.2 us for a kernel that reads 4 KiB on an H200, less the read"},
+    {"read_trips", offsetof(struct kvs_device, read_trips), KVS_UNIT_PLAIN, 1, 16, 3, 1, 4,
+     "of a kernel that reads 16 KiB beside copies on an H200: traces/h200/kernel-ends.csv"},
 };
 
 static const struct kvs_machine_field stream_fields[] = {
@@ -41,6 +43,8 @@ static const struct kvs_machine_field stream_fields[] = {
      KVS_MACHINE_MAX_S, 0, 0, 0, "not measured"},
     {"slowdown", offsetof(struct kvs_stream_kernels, slowdown), KVS_UNIT_FRAC, 0, 1, 0, 0, 0,
      "not measured"},
+    {"beside", offsetof(struct kvs_stream_kernels, beside), KVS_UNIT_TIME, 0, KVS_MACHINE_MAX_S,
+     0, 0, 0, "not measured"},
 };
 
 static const struct kvs_machine_field engine_fields[] = {
@@ -64,6 +68,9 @@ static const struct kvs_machine_field engine_fields[] = {
      KVS_MACHINE_MAX_S, 3e-6, 0, 3e-6,
      "a blocking device-to-host copy of 1 to 32 KiB takes 8.2 us on an idle H200, 11.2 us "
      "beside host-to-device copies"},
+    {"handoff", offsetof(struct kvs_engines, handoff), KVS_UNIT_TIME, 0, KVS_MACHINE_MAX_S, 0,
+     0, 4e-6,
+     "3.9 us on an H200: traces/h200/kernel-ends.csv; part of the hop where hops are fitted"},
     {"in_flight_bytes", offsetof(struct kvs_engines, in_flight_bytes), KVS_UNIT_BYTES, 0,
      KVS_MACHINE_MAX_BYTES, 131072, 119000, 131072,
      "256 requests of 512 B; a read behind a copy waits 2.15 us at 55.4 GB/s on an H200: 119 "

@@ -109,6 +109,7 @@ static struct kvs_gpu_read ops_read(const struct cuda_exec *x, const struct kvs_
         .pace = cuda_emulate_pace(x->emulate, d),
         .setup_us = (float)(device->read_setup.value * 1e6),
         .latency_us = (float)(device->read_latency.value * 1e6),
+        .trips = (float)device->read_trips.value,
         .outstanding_bytes = (float)device->read_outstanding_bytes.value,
         .path_bytes_per_us = (float)(x->costs.devices[d].path_Bps[dir] * 1e-6),
         .cycles_per_us = (float)(x->devices[d].cycles_per_ps * 1e6)};

@@ -106,6 +106,8 @@ struct paced_queue {
     paced_bytes bytes;
     double n_bytes; /* of the head, once it is a copy that starts */
     kvs_time ready_ps;
+    kvs_time last_done_ps; /* of the operation before the head, and what it was */
+    kvs_op_class last_cls;
     kvs_time start_ps;
     kvs_time deadline_ps; /* of a running head: its end, if the bytes are moved by then */
     kvs_time rest_ps;  /* of a half-read compute: the rest begins so long before its deadline */

@@ -43,8 +43,12 @@ static bool queue_deps_are_met(struct paced *p, uint32_t queue)
         /* done_ps is the latest instance's; of an older one the hop is over */
         bool is_latest =
             done->done_before - on.token <= p->segments[head->segment].plan->period;
-        bool has_hop = &p->queues[paced_plan_op(p, &on)->queue] != q;
-        kvs_time seen_ps = is_latest && has_hop ? done->done_ps + p->costs.hop_ps : 0;
+        const struct paced_queue *from = &p->queues[paced_plan_op(p, &on)->queue];
+        kvs_time hop_ps = p->costs.hop_ps;
+        if (from->device == q->device)
+            hop_ps +=
+                kvs_op_handoff_ps(&p->costs, q->device, done->cls, paced_op_of(p, head)->cls);
+        kvs_time seen_ps = is_latest && from != q ? done->done_ps + hop_ps : 0;
         q->ready_ps = seen_ps > q->ready_ps ? seen_ps : q->ready_ps;
     }
     return true;
@@ -117,7 +121,13 @@ static void queue_look(struct paced *p, uint32_t queue)
     if (q->n_done == q->n_issued || (q->head != PACED_HEAD_NONE && !was_blocked))
         return;
     if (!was_blocked) {
-        q->ready_ps = paced_head_of(q)->issue_ps;
+        const struct paced_instance *head = paced_head_of(q);
+        kvs_time handoff_ps =
+            kvs_op_handoff_ps(&p->costs, q->device, q->last_cls, paced_op_of(p, head)->cls);
+        bool is_handed_on = handoff_ps > 0 && q->n_done > 0;
+        q->ready_ps = head->issue_ps;
+        if (is_handed_on && q->last_done_ps + handoff_ps > q->ready_ps)
+            q->ready_ps = q->last_done_ps + handoff_ps;
         q->next_dep = 0;
     }
     if (!queue_deps_are_met(p, queue)) {
@@ -238,6 +248,8 @@ static void queue_finish(struct paced *p, uint32_t queue, kvs_time start_ps)
         p->run->devices[q->device].collective_ps += p->time_ps - start_ps;
     else if (op->cls == KVS_CLASS_HEAVY)
         paced_compute_end(p, queue, start_ps);
+    q->last_done_ps = p->time_ps;
+    q->last_cls = op->cls;
     q->n_done++;
     q->head = PACED_HEAD_NONE;
     q->bytes = PACED_BYTES_NONE;

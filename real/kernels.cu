@@ -241,15 +241,28 @@ static __device__ void gpu_move(const struct kvs_gpu_move *m, uint64_t at, uint6
     }
 }
 
-/* The rule of models/copy.h for a kernel's reads, by the link's state when it starts. */
+/* The rule of models/copy.h for a kernel's reads, by the link's state now. */
 static __device__ double gpu_read_cycles(const struct kvs_gpu_read *read)
 {
     float delay = ((const volatile struct kvs_gpu_pace *)read->pace)->delay_us;
-    double trip_us = (double)read->latency_us + delay;
-    double rate = read->outstanding_bytes / trip_us;
+    double rate = read->outstanding_bytes / ((double)read->latency_us + delay);
     if (rate > read->path_bytes_per_us)
         rate = read->path_bytes_per_us;
-    return (read->setup_us + trip_us + read->size_bytes / rate) * read->cycles_per_us;
+    double fixed_us = (double)read->setup_us + read->latency_us + (double)read->trips * delay;
+    return (fixed_us + read->size_bytes / rate) * read->cycles_per_us;
+}
+
+/* Copies that begin or end meanwhile change the speed of what is left. */
+static __device__ void gpu_wait_read(long long start, const struct kvs_gpu_read *read)
+{
+    double done = 0.0;
+    long long last = start;
+    while (done < 1.0) {
+        double whole = gpu_read_cycles(read);
+        long long now = clock64();
+        done += whole > 0.0 ? (double)(now - last) / whole : 1.0;
+        last = now;
+    }
 }
 
 static __global__ void gpu_copy(const struct kvs_gpu_move_list list,
@@ -260,9 +273,10 @@ static __global__ void gpu_copy(const struct kvs_gpu_move_list list,
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     for (uint32_t i = 0; i < list.n; i++)
         gpu_move(&list.items[i], at, step);
-    __threadfence_system();
+    /* no fence: the kernel's end makes its writes visible, and one more would wait twice more
+     * behind the bytes in flight */
     if (read.pace && at == 0)
-        gpu_wait_cycles(start, gpu_read_cycles(&read));
+        gpu_wait_read(start, &read);
 }
 
 static __global__ void gpu_spin(struct kvs_gpu_time time)

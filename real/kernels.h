@@ -67,10 +67,10 @@ struct kvs_gpu_time {
     const struct kvs_gpu_pace *pace; /* NULL: nothing makes it slower */
 };
 
-/* A kernel's copy over an emulated link: its time is worked out when it starts. */
+/* A kernel's copy over an emulated link: as fast as its state allows at each moment. */
 struct kvs_gpu_read {
     const struct kvs_gpu_pace *pace; /* NULL: a real link, which takes what it takes */
-    float setup_us, latency_us;
+    float setup_us, latency_us, trips;
     float outstanding_bytes, path_bytes_per_us;
     float cycles_per_us;
     double size_bytes;

@@ -35,6 +35,7 @@ static const struct probe_run {
     [KVS_PROBE_STREAM] = {probe_stream, SCOPE_PRODUCT},
     [KVS_PROBE_CALLS] = {probe_calls, SCOPE_ONCE},
     [KVS_PROBE_WAITS] = {probe_waits, SCOPE_ONCE},
+    [KVS_PROBE_BLOCKING] = {probe_blocking, SCOPE_GPU},
     [KVS_PROBE_STORE] = {probe_store, SCOPE_ONCE},
     [KVS_PROBE_QUEUE] = {probe_queue, SCOPE_ONCE},
     [KVS_PROBE_ALL_REDUCE] = {probe_all_reduce, SCOPE_SEVERAL},
@@ -130,15 +131,18 @@ static kvs_status measure_copy_twin(struct kvs_probe *p, struct probe_gpu *g)
                    {&engines->bypass_pageable_bytes, &rules->bypass_pageable_bytes},
                    {&engines->bypass_latency, &rules->bypass_latency},
                    {&engines->opposite_overhead, &rules->opposite_overhead},
+                   {&engines->handoff, &rules->handoff},
                    {&engines->in_flight_bytes, &rules->in_flight_bytes},
                    {&to->read_latency, &from->read_latency},
                    {&to->read_setup, &from->read_setup},
+                   {&to->read_trips, &from->read_trips},
                    {&to->read_outstanding_bytes, &from->read_outstanding_bytes},
                    {&to->kernel_gap, &from->kernel_gap},
                    {&to->stream.rate, &from->stream.rate},
                    {&to->stream.kernel, &from->stream.kernel},
                    {&to->stream.operation, &from->stream.operation},
                    {&to->stream.slowdown, &from->stream.slowdown},
+                   {&to->stream.beside, &from->stream.beside},
                    {&to->stream.fold_rate, &from->stream.fold_rate}};
     for (size_t i = 0; i < KVS_COUNT_OF(figures); i++)
         if (kvs_probe_report_has(p->report, figures[i].from))

@@ -63,6 +63,7 @@ typedef enum kvs_probe_step_id {
     KVS_PROBE_STREAM,
     KVS_PROBE_CALLS,
     KVS_PROBE_WAITS,
+    KVS_PROBE_BLOCKING,
     KVS_PROBE_STORE,
     KVS_PROBE_QUEUE,
     KVS_PROBE_ALL_REDUCE,

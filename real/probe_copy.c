@@ -59,17 +59,13 @@ kvs_status probe_rates(struct kvs_probe *p, struct probe_gpu *g)
     return copy_rate(p, g, KVS_D2H);
 }
 
-/* Sizes of which the overhead is taken: above what a command carries, below where the rate's own
- * error counts. */
-#define COPY_FROM_BYTES (64 * KVS_KIB)
-#define COPY_TO_BYTES   (4 * KVS_MIB)
-
+/* Behind a kernel, whose end the engine has to be told of: that takes longer on top of the bytes
+ * than a copy that the host waits for, twice as long on some days. */
 kvs_status probe_sizes(struct kvs_probe *p, struct probe_gpu *g)
 {
-    double sizes[KVS_ROW_CURVE_MAX], times[KVS_ROW_CURVE_MAX];
+    struct probe_samples rest = {0};
     struct kvs_text line = {0};
     char buf[KVS_UNITS_BUF];
-    size_t n = 0;
     for (uint64_t size = 4 * KVS_KIB; size <= 64 * KVS_MIB; size *= 4) {
         struct probe_job job = {
             .p = p, .g = g, .stream = g->streams[0], .size_bytes = size, .n = 1};
@@ -85,18 +81,14 @@ kvs_status probe_sizes(struct kvs_probe *p, struct probe_gpu *g)
         double time_s = probe_median(&samples);
         kvs_text_printf(&line, "%s %s %.1f us", line.n > 0 ? "," : "", copy_bytes(size, buf),
                         time_s * 1e6);
-        if (size >= COPY_FROM_BYTES && size <= COPY_TO_BYTES) {
-            sizes[n] = (double)size;
-            times[n++] = time_s;
-        }
+        if (size >= PROBE_FROM_BYTES && size <= PROBE_TO_BYTES)
+            probe_add(&rest, fmax(0, time_s - (double)size / g->rate_Bps[KVS_H2D]));
     }
-    probe_note(p, "%s: a copy to the device of%s", probe_name(g),
+    probe_note(p, "%s: a copy to the device, behind a kernel, of%s", probe_name(g),
                line.data != NULL ? line.data : " any size takes too long");
     kvs_text_fini(&line);
-    if (n == 0)
-        return KVS_OK;
-    return probe_set(p, &g->device->engines.first_overhead,
-                     kvs_probe_first_overhead(sizes, times, n, g->rate_Bps[KVS_H2D]));
+    g->behind_kernel_s = rest.n > 0 ? probe_median(&rest) : 0;
+    return KVS_OK;
 }
 
 kvs_status probe_pieces(struct kvs_probe *p, struct probe_gpu *g)
@@ -196,10 +188,9 @@ kvs_status probe_rows(struct kvs_probe *p, struct probe_gpu *g)
     double times[KVS_COUNT_OF(widths)], odd_s;
     uint64_t amount =
         probe_amount(p, g, KVS_H2D, COPY_ROWS_S, p->pinned_bytes / 2 / KVS_MIB * KVS_MIB);
-    double overhead_s = g->device->engines.first_overhead.value;
     for (size_t i = 0; i < KVS_COUNT_OF(widths); i++)
         KVS_TRY(copy_rows_time(p, g, widths[i], amount, &times[i]));
-    kvs_probe_row_curve(widths, times, KVS_COUNT_OF(widths), (double)amount, overhead_s,
+    kvs_probe_row_curve(widths, times, KVS_COUNT_OF(widths), (double)amount, g->behind_kernel_s,
                         g->rate_Bps[KVS_H2D], &g->device->engines.row_curve);
     KVS_TRY(copy_rows_time(p, g, odd_width, amount, &odd_s));
     double odd_Bps = (double)amount / odd_s;

@@ -39,6 +39,7 @@ struct probe_gpu {
     double cycles_Hz;      /* of the SM clock */
     double empty_s;        /* between two events with nothing between them */
     double rate_Bps[KVS_N_DIRS];
+    double behind_kernel_s; /* a copy behind a kernel on its stream, on top of its bytes */
 };
 
 struct kvs_probe {
@@ -61,7 +62,12 @@ struct kvs_probe {
 };
 
 #define PROBE_MAPPED_BYTES (4 * KVS_MIB)
-#define PROBE_CHAIN_BYTES  KVS_MIB /* at the start of mapped */
+/* Sizes of which overheads are taken: above what a command carries, below where the rate's own
+ * error counts. */
+#define PROBE_FROM_BYTES (64 * KVS_KIB)
+#define PROBE_TO_BYTES   (4 * KVS_MIB)
+
+#define PROBE_CHAIN_BYTES KVS_MIB /* at the start of mapped */
 
 /* probe_bench.c */
 double probe_now_s(void);                                       /* the host's monotonic clock */
@@ -149,6 +155,7 @@ kvs_status probe_stream(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_kernel_gap(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_memory(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_calls(struct kvs_probe *p, struct probe_gpu *g);
+kvs_status probe_blocking(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_waits(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_store(struct kvs_probe *p, struct probe_gpu *g);
 kvs_status probe_queue(struct kvs_probe *p, struct probe_gpu *g);

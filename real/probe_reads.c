@@ -8,6 +8,8 @@
 
 #define READS_ROUNDS        21
 #define READS_BESIDE_ROUNDS 11
+#define READS_ROW           10
+#define READS_FEW_TRIPS     65536
 #define READS_FEW           200
 #define READS_MANY          1200
 #define READS_BESIDE_S      4e-3   /* of dependent reads beside copies: fewer on slow links */
@@ -70,7 +72,7 @@ kvs_status probe_read_latency(struct kvs_probe *p, struct probe_gpu *g)
                                       rate_Bps * 1e-9, behind.n));
 }
 
-/* The executor's own kernel for late bytes. */
+/* The executor's own kernel for late bytes, so many in a row. */
 static kvs_status reads_block(const struct probe_job *job)
 {
     struct kvs_gpu_move_list list = {.n = 1};
@@ -81,25 +83,32 @@ static kvs_status reads_block(const struct probe_job *job)
                                           .width = job->size_bytes,
                                           .rows = 1};
     const struct kvs_gpu_read real_link = {0};
-    KVS_CUDA(kvs_gpu_copy(job->stream, &list, real_link), job->g->gpu, job->size_bytes,
-             job->p->err);
+    for (uint32_t i = 0; i < job->n; i++)
+        KVS_CUDA(kvs_gpu_copy(job->stream, &list, real_link), job->g->gpu, job->size_bytes,
+                 job->p->err);
     return KVS_OK;
 }
 
 static const double reads_sizes[] = {4096, 16384, 65536, 262144, 1048576};
 #define READS_N_SIZES KVS_COUNT_OF(reads_sizes)
 
-/* A round over all sizes. */
+/* A round over all sizes: of many in a row less few, so that no event is in it. */
 static kvs_status reads_times(struct probe_job *job, bool is_beside,
                               double times[READS_N_SIZES])
 {
+    static const uint32_t counts[] = {2, READS_ROW};
     for (size_t i = 0; i < READS_N_SIZES; i++) {
+        double took[KVS_COUNT_OF(counts)];
         job->size_bytes = (uint64_t)reads_sizes[i];
-        double load_s = 1e-3 + 8 * reads_sizes[i] / job->g->rate_Bps[KVS_H2D];
-        if (is_beside)
-            KVS_TRY(probe_bracket_beside(job, reads_block, PROBE_GATE_S, load_s, &times[i]));
-        else
-            KVS_TRY(probe_bracket(job, reads_block, PROBE_GATE_S, &times[i]));
+        for (size_t k = 0; k < KVS_COUNT_OF(counts); k++) {
+            job->n = counts[k];
+            double load_s = 1e-3 + 8 * job->n * reads_sizes[i] / job->g->rate_Bps[KVS_H2D];
+            if (is_beside)
+                KVS_TRY(probe_bracket_beside(job, reads_block, PROBE_GATE_S, load_s, &took[k]));
+            else
+                KVS_TRY(probe_bracket(job, reads_block, PROBE_GATE_S, &took[k]));
+        }
+        times[i] = fmax(0, took[1] - took[0]) / (counts[1] - counts[0]);
     }
     return KVS_OK;
 }
@@ -145,6 +154,28 @@ static kvs_status reads_rounds(struct probe_job *job, bool is_beside, size_t n,
     return KVS_OK;
 }
 
+/* Beside copies: how often such a kernel waits behind the bytes in flight, besides what its bytes
+ * make of longer trips. From sizes that need few trips for these. */
+static kvs_status reads_set_trips(struct kvs_probe *p, struct probe_gpu *g,
+                                  const struct probe_samples beside[READS_N_SIZES])
+{
+    double rate_Bps = g->rate_Bps[KVS_H2D];
+    double delay_s = g->device->engines.in_flight_bytes.value / rate_Bps;
+    struct probe_samples trips = {0};
+    g->device->read_trips.value = 1;
+    for (size_t i = 0; i < READS_N_SIZES && reads_sizes[i] <= READS_FEW_TRIPS; i++)
+        for (size_t k = 0; k < beside[i].n && delay_s > 0; k++) {
+            double model_s =
+                kvs_kernel_read_s(g->device, (uint64_t)reads_sizes[i], rate_Bps, rate_Bps);
+            probe_add(&trips, fmax(1, 1 + (beside[i].x[k] - model_s) / delay_s));
+        }
+    return probe_set(p, &g->device->read_trips,
+                     kvs_probe_figure(trips.x, trips.n,
+                                      "reads of 4 to 64 KiB beside copies: what they take too "
+                                      "long, over %.2f us; median of %zu",
+                                      delay_s * 1e6, trips.n));
+}
+
 kvs_status probe_reads(struct kvs_probe *p, struct probe_gpu *g)
 {
     struct probe_job job = {.p = p, .g = g, .stream = g->streams[1]};
@@ -168,6 +199,7 @@ kvs_status probe_reads(struct kvs_probe *p, struct probe_gpu *g)
                    "%s: the link limits kernel reads, so read_outstanding_bytes keeps its "
                    "value",
                    probe_name(g));
+    KVS_TRY(reads_set_trips(p, g, beside));
     reads_compare(p, g, false, idle);
     reads_compare(p, g, true, beside);
     return KVS_OK;

@@ -181,13 +181,14 @@ kvs_first_turn kvs_probe_first_turn(unsigned n_free, unsigned n_rounds, bool *ou
 }
 
 struct kvs_param kvs_probe_first_overhead(const double *sizes_bytes, const double *times_s,
-                                          size_t n, double rate_Bps)
+                                          size_t n, double rate_Bps, double known_s)
 {
     double rest[KVS_ROW_CURVE_MAX];
     size_t n_used = n < KVS_COUNT_OF(rest) ? n : KVS_COUNT_OF(rest);
     for (size_t i = 0; i < n_used; i++)
-        rest[i] = fmax(0, times_s[i] - sizes_bytes[i] / rate_Bps);
-    return kvs_probe_figure(rest, n_used, "one copy of %.0f KiB to %.0f KiB less its bytes",
+        rest[i] = fmax(0, times_s[i] - sizes_bytes[i] / rate_Bps - known_s);
+    return kvs_probe_figure(rest, n_used,
+                            "blocking copies of %.0f KiB to %.0f KiB less bytes, call and wait",
                             sizes_bytes[0] / 1024, sizes_bytes[n_used - 1] / 1024);
 }
 

@@ -63,10 +63,10 @@ uint64_t kvs_probe_largest(const struct kvs_probe_passed *sizes, size_t n, uint6
  */
 kvs_first_turn kvs_probe_first_turn(unsigned n_free, unsigned n_rounds, bool *out_is_mixed);
 
-/* What copies of these sizes took on top of their bytes: the median over sizes, the interval their
- * extremes. sizes_bytes, times_s: [n], n >= 1. */
+/* What blocking copies of these sizes took on top of their bytes and of known_s, the call and the
+ * wait: the median over sizes, the interval their extremes. sizes_bytes, times_s: [n], n >= 1. */
 struct kvs_param kvs_probe_first_overhead(const double *sizes_bytes, const double *times_s,
-                                          size_t n, double rate_Bps);
+                                          size_t n, double rate_Bps, double known_s);
 /* One amount in ever more pieces: time against pieces is a line, and its slope the overhead of
  * one more; the interval is that of the slopes from each count to the next. Ascending, [n]. */
 kvs_status kvs_probe_next_overhead(const double *n_pieces, const double *times_s, size_t n,

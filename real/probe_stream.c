@@ -140,9 +140,11 @@ static kvs_status stream_folds(struct stream *s, struct probe_samples *rates)
                                         "probe: 128 MiB are folded no slower than 16 MiB");
 }
 
-/* What an operation takes on top of its kernels and their bytes. */
+/* What an operation takes on top of its kernels and their bytes, and beside copies on top of
+ * being slower. */
 static kvs_status stream_whole(struct stream *s, double kernel_s, double rate_Bps,
-                               double fold_Bps, struct probe_samples *out)
+                               double fold_Bps, double slowdown, struct probe_samples *out,
+                               struct probe_samples *beside)
 {
     struct probe_job job = stream_job(s, s);
     job.size_bytes = STREAM_WINDOW;
@@ -153,6 +155,14 @@ static kvs_status stream_whole(struct stream *s, double kernel_s, double rate_Bp
         KVS_TRY(probe_bracket(&job, stream_operations, STREAM_GATE_S, &took));
         if (round > 0)
             probe_add(out, fmax(0, took / STREAM_LAUNCHES - known_s));
+    }
+    double alone_s = known_s + probe_median(out);
+    for (int round = 0; round <= STREAM_ROUNDS; round++) {
+        double took;
+        KVS_TRY(
+            probe_bracket_beside(&job, stream_operations, STREAM_GATE_S, STREAM_LOAD_S, &took));
+        if (round > 0)
+            probe_add(beside, fmax(0, took / STREAM_LAUNCHES - alone_s * (1 + slowdown)));
     }
     return KVS_OK;
 }
@@ -187,13 +197,13 @@ static kvs_status stream_measure(struct stream *s)
     struct kvs_probe *p = s->p;
     struct kvs_device *device = s->g->device;
     struct probe_samples kernels = {0}, rates = {0}, times = {0}, slower = {0}, folds = {0},
-                         whole = {0};
+                         whole = {0}, beside = {0};
     KVS_TRY(stream_open(s));
     KVS_TRY(stream_alone(s, &kernels, &rates, &times));
     KVS_TRY(stream_beside(s, probe_median(&times), &slower));
     KVS_TRY(stream_folds(s, &folds));
     KVS_TRY(stream_whole(s, probe_median(&kernels), probe_median(&rates), probe_median(&folds),
-                         &whole));
+                         probe_median(&slower), &whole, &beside));
     KVS_TRY(probe_set(p, &device->stream.kernel,
                       kvs_probe_figure(kernels.x, kernels.n,
                                        "384 MiB read by 24 and by 48 kernels of a graph: the "
@@ -213,6 +223,11 @@ static kvs_status stream_measure(struct stream *s)
                                        "8 times K, the 24 kernels, V and the rows made, less "
                                        "kernels and bytes; median of %zu",
                                        whole.n)));
+    KVS_TRY(probe_set(p, &device->stream.beside,
+                      kvs_probe_figure(beside.x, beside.n,
+                                       "such operations beside copies, less what they take "
+                                       "alone and what slows the weights down; median of %zu",
+                                       beside.n)));
     return probe_set(p, &device->stream.fold_rate,
                      kvs_probe_figure(folds.x, folds.n,
                                       "128 MiB less 16 MiB by the digest's kernel, median of "

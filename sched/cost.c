@@ -46,10 +46,12 @@ static kvs_status cost_device(const struct kvs_case *c, uint32_t d,
     out->opposite_overhead_ps = cost_ps(&from->engines.opposite_overhead);
     out->lead_ps = cost_ps(&from->engines.commit_lead);
     out->bypass_ps = cost_ps(&from->engines.bypass_latency);
+    out->handoff_ps = cost_ps(&from->engines.handoff);
     out->in_flight_bytes = from->engines.in_flight_bytes.value;
     out->compute = kvs_case_compute_cost(c, d);
     out->gap_ps = kvs_ps_from_seconds(out->compute.s_per_kernel);
     out->operation_ps = kvs_ps_from_seconds(out->compute.s_per_operation);
+    out->beside_ps = kvs_ps_from_seconds(out->compute.s_beside);
     out->busy_factor = 1.0;
     out->copy_slowdown = out->compute.copy_slowdown_frac;
     if (!out->compute.is_measured)
@@ -66,8 +68,12 @@ kvs_status kvs_costs_create(const struct kvs_case *c, struct kvs_costs *out,
     out->devices = memory;
     cost_host(c->machine, out);
     kvs_status status = KVS_OK;
-    for (uint32_t d = 0; d < out->n_devices && status == KVS_OK; d++)
+    for (uint32_t d = 0; d < out->n_devices && status == KVS_OK; d++) {
         status = cost_device(c, d, &out->devices[d], err);
+        out->is_streamed |= out->devices[d].compute.is_streamed;
+        if (out->devices[d].handoff_ps > out->longest_handoff_ps)
+            out->longest_handoff_ps = out->devices[d].handoff_ps;
+    }
     if (status != KVS_OK)
         kvs_costs_fini(out);
     return status;
@@ -98,6 +104,12 @@ kvs_op_class kvs_op_class_of(const struct kvs_op *op)
     return KVS_CLASS_HOST_WORK;
 }
 
+/* K is folded by a kernel before the graph of the weights; V, and the rows made, behind it. */
+static bool cost_has_steps(const struct kvs_costs *costs, const struct kvs_op *op)
+{
+    return costs->is_streamed && op->kind == KVS_OP_COMPUTE && op->compute.kv_bytes > 0;
+}
+
 kvs_time kvs_op_call_ps(const struct kvs_costs *costs, const struct kvs_op *op)
 {
     kvs_time events = op->n_dep * costs->event_ps;
@@ -110,7 +122,8 @@ kvs_time kvs_op_call_ps(const struct kvs_costs *costs, const struct kvs_op *op)
     case KVS_CLASS_HEAVY:
         if (op->flags & KVS_OP_SUBGRAPH)
             return events + costs->subgraph_ps;
-        return events + (costs->submits_kernels ? costs->launch_ps : costs->graph_ps);
+        return events + (costs->submits_kernels || cost_has_steps(costs, op) ? costs->launch_ps
+                                                                             : costs->graph_ps);
     case KVS_CLASS_MEMBER:
         return events + costs->collective_call_ps;
     case KVS_CLASS_HOST_WORK:
@@ -119,6 +132,17 @@ kvs_time kvs_op_call_ps(const struct kvs_costs *costs, const struct kvs_op *op)
         break;
     }
     return 0;
+}
+
+kvs_time kvs_op_more_ps(const struct kvs_costs *costs, const struct kvs_op *op)
+{
+    if (kvs_op_class_of(op) != KVS_CLASS_HEAVY || (op->flags & KVS_OP_SUBGRAPH))
+        return 0;
+    if (costs->submits_kernels)
+        return op->compute.n_kernels > 1
+                   ? (kvs_time)(op->compute.n_kernels - 1) * costs->launch_ps
+                   : 0;
+    return cost_has_steps(costs, op) ? costs->graph_ps + 2 * costs->launch_ps : 0;
 }
 
 static kvs_time cost_host_work_ps(const struct kvs_costs *costs, const struct kvs_op *op)

@@ -109,7 +109,7 @@ static bool bind_is_queued_only(const struct kvs_costs *cost, const struct kvs_o
     kvs_op_class cls = kvs_op_class_of(op);
     return cls != KVS_CLASS_HOST_WORK && cls != KVS_CLASS_HOST_WAIT &&
            !(cls == KVS_CLASS_HEAVY && cost->submits_kernels) &&
-           !(op->flags & (KVS_OP_BLOCKS | KVS_OP_PAGEABLE));
+           kvs_op_more_ps(cost, op) == 0 && !(op->flags & (KVS_OP_BLOCKS | KVS_OP_PAGEABLE));
 }
 
 static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
@@ -326,8 +326,10 @@ void sim_unbind(struct sim *sim)
 {
     for (uint32_t q = 0; sim->queues && q < sim->n_queues; q++)
         kvs_mem_free(sim->queues[q].issue_ps);
-    for (uint32_t d = 0; sim->devices && d < sim->n_devices; d++)
+    for (uint32_t d = 0; sim->devices && d < sim->n_devices; d++) {
         KVS_ARRAY_FREE(&sim->devices[d].heavy_waiting);
+        KVS_ARRAY_FREE(&sim->devices[d].reading);
+    }
     for (uint32_t s = 0; sim->segments && s < sim->n_segments; s++)
         kvs_mem_free(sim->segments[s].ops);
     void *const arrays[] = {

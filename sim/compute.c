@@ -1,6 +1,4 @@
-/* Compute engines: compute slowed down by copies, collectives with their trips, kernels that
- * copy. */
-#include "models/copy.h"
+/* Compute engines: compute slowed down by copies, collectives with their trips. */
 #include "sim/sim.h"
 
 /* Compute takes longer by the device's fraction times the share of the path in use. */
@@ -24,14 +22,14 @@ static void compute_take_pace(const struct sim *sim, struct sim_device *device,
  * paces change all the time, so its event is first set for the earliest end there can be
  * (nothing copied), and only then for the end that the work left over has.
  */
-static void compute_schedule(struct sim *sim, uint32_t queue)
+void sim_work_schedule(struct sim *sim, uint32_t queue)
 {
     const struct sim_queue *q = &sim->queues[queue];
     kvs_time end = sim->now_ps + sim_ps_up(q->left_ps * (q->is_early ? 1.0 : q->stretch));
     kvs_event_tree_set(&sim->events, queue, end > q->floor_ps ? end : q->floor_ps);
 }
 
-static void compute_progress(struct sim *sim, struct sim_queue *q)
+void sim_work_progress(const struct sim *sim, struct sim_queue *q)
 {
     double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) * q->speed;
     q->left_ps = left > 0.0 ? left : 0.0;
@@ -44,14 +42,17 @@ void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_p
         return;
     engine->ps_per_byte = ps_per_byte;
     struct sim_device *device = &sim->devices[engine->device];
-    if (engine->dir != KVS_H2D || device->heavy == SIM_NONE ||
-        device->cost.copy_slowdown == 0.0)
+    if (engine->dir != KVS_H2D)
+        return;
+    if (KVS_UNLIKELY(device->reading.n > 0))
+        sim_kernel_copies_take_pace(sim, device);
+    if (device->heavy == SIM_NONE || device->cost.copy_slowdown == 0.0)
         return;
     struct sim_queue *q = &sim->queues[device->heavy];
-    compute_progress(sim, q);
+    sim_work_progress(sim, q);
     compute_take_pace(sim, device, q);
     if (!q->is_early)
-        compute_schedule(sim, device->heavy);
+        sim_work_schedule(sim, device->heavy);
 }
 
 bool sim_compute_is_over(struct sim *sim, uint32_t queue)
@@ -59,11 +60,11 @@ bool sim_compute_is_over(struct sim *sim, uint32_t queue)
     struct sim_queue *q = &sim->queues[queue];
     if (!q->is_early)
         return true;
-    compute_progress(sim, q);
+    sim_work_progress(sim, q);
     q->is_early = false;
     if (q->left_ps < 1.0)
         return true;
-    compute_schedule(sim, queue);
+    sim_work_schedule(sim, queue);
     return false;
 }
 
@@ -84,11 +85,13 @@ void sim_compute_start(struct sim *sim, uint32_t queue)
     q->is_early = device->flow[KVS_H2D] != SIM_NONE && device->cost.copy_slowdown != 0.0;
     q->floor_ps = 0;
     compute_take_pace(sim, device, q);
+    if (device->pace_ps_per_byte > 0.0)
+        q->left_ps += (double)device->cost.beside_ps;
     uint32_t n = q->op->n_kernels;
     if (sim->cost.submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))
         q->floor_ps = sim_head_issue_ps(q) + (kvs_time)(n - 1) * sim->cost.launch_ps +
                       q->op->work_ps / (kvs_time)n;
-    compute_schedule(sim, queue);
+    sim_work_schedule(sim, queue);
 }
 
 void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps)
@@ -151,18 +154,4 @@ void sim_member_arrive(struct sim *sim, uint32_t queue)
     q->start_ps = sim->now_ps;
     q->trips_left = sim->cost.n_trips;
     sim_member_next_trip(sim, queue);
-}
-
-/* Reads and writes over the link by a kernel wait behind the engine's bytes in flight. */
-void sim_kernel_copy_start(struct sim *sim, uint32_t queue)
-{
-    struct sim_queue *q = &sim->queues[queue];
-    const struct sim_device *device = &sim->devices[q->device];
-    double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
-    double busy_Bps = pace > 0.0 ? (double)KVS_PS_PER_S / pace : 0.0;
-    q->bytes = sim_head_bytes(q);
-    double seconds = kvs_kernel_read_s(&sim->machine->devices[q->device], (uint64_t)q->bytes,
-                                       device->cost.path_Bps[sim_op_dir(q->op)], busy_Bps);
-    sim_total_bytes(sim, q);
-    sim_run_until(sim, queue, sim->now_ps + kvs_ps_from_seconds(seconds));
 }

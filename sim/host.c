@@ -173,14 +173,10 @@ static void host_issue(struct sim *sim)
     if (host_queue_is_full(sim))
         return;
     sim_queue_issue(sim, op->queue);
-    /* Further kernels of the same operation are launched while the device is at work already.
-     */
-    if (op->cls == KVS_CLASS_HEAVY && sim->cost.submits_kernels && op->n_kernels > 1 &&
-        !(op->flags & KVS_OP_SUBGRAPH)) {
-        kvs_time more = (kvs_time)(op->n_kernels - 1) * sim->cost.launch_ps;
-        h->now_ps += more;
-        sim->run->host.issue_ps += more;
-    }
+    kvs_time more =
+        kvs_op_more_ps(&sim->cost, &sim->segments[h->segment].plan->ops.items[h->index]);
+    h->now_ps += more;
+    sim->run->host.issue_ps += more;
     if (host_blocks_after(sim))
         host_block(sim, op, h->token, (op->flags & KVS_OP_BLOCKS) != 0);
     else

@@ -1,6 +1,18 @@
 /* Queues of devices: when their heads can start, and what ending means. */
 #include "sim/sim.h"
 
+/* From the end of an operation to the moment at which the head, which waited for it, sees that. */
+static kvs_time queue_hop_ps(const struct sim *sim, const struct sim_queue *q,
+                             const struct sim_op *on)
+{
+    kvs_time hop = sim->cost.hop_ps;
+    if (KVS_UNLIKELY(sim->cost.longest_handoff_ps > 0) &&
+        sim->queues[on->queue].device == q->device)
+        hop += kvs_op_handoff_ps(&sim->cost, q->device, (kvs_op_class)on->cls,
+                                 (kvs_op_class)q->op->cls);
+    return hop;
+}
+
 /* Registers the queue with the first dependency that is not met; false when all are. */
 static bool queue_is_blocked(struct sim *sim, uint32_t queue)
 {
@@ -16,7 +28,7 @@ static bool queue_is_blocked(struct sim *sim, uint32_t queue)
             /* done_ps is the latest instance's; of an older one the hop is over */
             bool is_latest = on->done_before - token <= q->segment->period;
             kvs_time seen =
-                is_latest && on->queue != queue ? on->done_ps + sim->cost.hop_ps : 0;
+                is_latest && on->queue != queue ? on->done_ps + queue_hop_ps(sim, q, on) : 0;
             q->ready_ps = seen > q->ready_ps ? seen : q->ready_ps;
             continue;
         }
@@ -69,6 +81,15 @@ static void queue_start_head(struct sim *sim, uint32_t queue)
     KVS_ASSERT(false && "an operation of the host on a device queue");
 }
 
+/* The operation before on the same queue has to be handed on as well, where kinds differ. */
+static void queue_follow(const struct sim *sim, struct sim_queue *q)
+{
+    kvs_time handoff = kvs_op_handoff_ps(&sim->cost, q->device, (kvs_op_class)q->last_op->cls,
+                                         (kvs_op_class)q->op->cls);
+    if (handoff > 0 && q->last_op->done_ps + handoff > q->ready_ps)
+        q->ready_ps = q->last_op->done_ps + handoff;
+}
+
 static void queue_look(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
@@ -77,6 +98,8 @@ static void queue_look(struct sim *sim, uint32_t queue)
     if (q->head == SIM_HEAD_NONE) {
         q->ready_ps = sim_head_issue_ps(q);
         q->next_dep = 0;
+        if (KVS_UNLIKELY(q->last_op != NULL))
+            queue_follow(sim, q);
     } else if (q->head != SIM_HEAD_BLOCKED) {
         return;
     }
@@ -86,11 +109,11 @@ static void queue_look(struct sim *sim, uint32_t queue)
             return;
         if (was_blocked)
             queue_account_ring_wait(sim, q);
-        if (q->ready_ps > sim->now_ps) {
-            q->head = SIM_HEAD_DELAYED;
-            kvs_event_tree_set(&sim->events, queue, q->ready_ps);
-            return;
-        }
+    }
+    if (q->ready_ps > sim->now_ps) {
+        q->head = SIM_HEAD_DELAYED;
+        kvs_event_tree_set(&sim->events, queue, q->ready_ps);
+        return;
     }
     queue_start_head(sim, queue);
 }
@@ -206,6 +229,10 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
         sim->run->devices[q->device].collective_ps += sim->now_ps - start_ps;
     else if (op->cls == KVS_CLASS_HEAVY)
         sim_compute_end(sim, queue, start_ps);
+    else if (op->cls == KVS_CLASS_KERNEL_COPY)
+        sim_kernel_copy_end(sim, queue);
+    if (KVS_UNLIKELY(sim->cost.longest_handoff_ps > 0))
+        q->last_op = op;
     queue_pop(sim, q);
     if (q->n_done != q->n_issued)
         sim_mark_queue(sim, queue);

@@ -73,6 +73,8 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
         repeat_put(sim, state, sim->devices[d].heavy);
         for (size_t i = 0; i < sim->devices[d].heavy_waiting.n; i++)
             repeat_put(sim, state, sim->devices[d].heavy_waiting.items[i]);
+        for (size_t i = 0; i < sim->devices[d].reading.n; i++)
+            repeat_put(sim, state, sim->devices[d].reading.items[i]);
     }
     for (uint32_t g = 0; g < sim->n_groups; g++)
         repeat_put(sim, state, sim->groups[g].n_arrived);
@@ -82,10 +84,10 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
         repeat_put(sim, state, flow->rate_Bps > 0.0 ? flow->updated_ps - now : 0);
     }
     const struct sim_segment *segment = &sim->segments[sim->host.segment];
+    kvs_time hop = sim->cost.hop_ps + sim->cost.longest_handoff_ps;
     for (size_t i = 0; i < segment->n_ops; i++) {
         kvs_time done = segment->ops[i].done_ps;
-        repeat_put(sim, state,
-                   done >= 0 && done + sim->cost.hop_ps > sim->now_ps ? done - now : 1);
+        repeat_put(sim, state, done >= 0 && done + hop > sim->now_ps ? done - now : 1);
     }
 }
 
@@ -96,7 +98,8 @@ static void repeat_capture_head(struct sim *sim, const struct sim_queue *q,
     kvs_time now = sim->host.now_ps;
     if (q->head == SIM_HEAD_RUNNING || q->head == SIM_HEAD_OVERHEAD || q->head == SIM_HEAD_TRIP)
         repeat_put(sim, state, q->start_ps - now);
-    if (q->head == SIM_HEAD_RUNNING && q->op->cls == KVS_CLASS_HEAVY) {
+    if (q->head == SIM_HEAD_RUNNING &&
+        (q->op->cls == KVS_CLASS_HEAVY || q->op->cls == KVS_CLASS_KERNEL_COPY)) {
         repeat_put(sim, state, repeat_bits(q->left_ps));
         repeat_put(sim, state, q->updated_ps - now);
         repeat_put(sim, state, q->floor_ps > now ? q->floor_ps - now : 0);

@@ -94,7 +94,8 @@ struct sim_queue {
     kvs_time ready_ps;
     kvs_time start_ps;
     kvs_time blocked_since_ps;
-    /* compute: work left at full speed, and since when at what speed */
+    const struct sim_op *last_op; /* the one before the head; NULL: none, or nobody asks */
+    /* compute and kernel copies: work left at full speed, and since when at what speed */
     double left_ps;
     double stretch;
     double speed;
@@ -155,6 +156,7 @@ struct sim_device {
     double speed;
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
+    KVS_ARRAY(uint32_t) reading; /* queues whose kernel copies over the link */
 };
 
 struct sim_group {
@@ -261,17 +263,24 @@ kvs_status sim_flow_bind(struct sim *sim);
 void sim_flow_start(struct sim *sim, struct sim_engine *engine);
 void sim_flow_stop(struct sim *sim, struct sim_engine *engine);
 
-/* compute.c: compute, collectives and kernels that copy. */
+/* compute.c: compute and collectives. */
 void sim_compute_start(struct sim *sim, uint32_t queue);
 void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps);
 void sim_member_arrive(struct sim *sim, uint32_t queue);
 void sim_member_next_trip(struct sim *sim, uint32_t queue);
-void sim_kernel_copy_start(struct sim *sim, uint32_t queue);
 /* The engine's copy moves at this pace from now on (0: none): compute on its device slows down.
  */
 void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_per_byte);
+/* Work whose speed may change: what was done of it until now; its event, for what is left. */
+void sim_work_progress(const struct sim *sim, struct sim_queue *q);
+void sim_work_schedule(struct sim *sim, uint32_t queue);
 /* The event of a running compute: false when it only now learns when it really ends. */
 bool sim_compute_is_over(struct sim *sim, uint32_t queue);
+
+/* kernel_copy.c: kernels that copy. */
+void sim_kernel_copy_start(struct sim *sim, uint32_t queue);
+void sim_kernel_copy_end(struct sim *sim, uint32_t queue);
+void sim_kernel_copies_take_pace(struct sim *sim, const struct sim_device *device);
 
 /* engine.c: copy engines. */
 void sim_copy_enqueue(struct sim *sim, uint32_t queue);

@@ -189,7 +189,8 @@ static void test_stream(void **state)
                                       .fold_rate = figure(20e9),
                                       .kernel = figure(3e-6),
                                       .operation = figure(5e-6),
-                                      .slowdown = figure(0.04)}};
+                                      .slowdown = figure(0.04),
+                                      .beside = figure(2e-6)}};
     struct kvs_compute_cost cost =
         kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_STREAMED);
     assert_true(cost.is_measured);
@@ -199,9 +200,12 @@ static void test_stream(void **state)
     expect_near(cost.s_per_kernel, 3e-6, 0);
     expect_near(cost.s_per_operation, 5e-6, 0);
     expect_near(cost.copy_slowdown_frac, 0.04, 0);
+    expect_near(cost.s_beside, 2e-6, 0);
+    assert_true(cost.is_streamed);
     d.stream.rate.value = 0;
     cost = kvs_compute_cost_of(&d, &s.llm, KVS_KV_Q8_0, KVS_KV_Q8_0, 1.0, KVS_COMPUTE_STREAMED);
     assert_ptr_equal(cost.profile, &measured);
+    assert_false(cost.is_streamed);
     expect_near(cost.s_per_kernel, 2e-6, 0);
 }
 

@@ -105,10 +105,14 @@ static void test_kernel_read(void **state)
     struct kvs_device d = {.read_latency = figure(2e-6),
                            .read_outstanding_bytes = figure(4000),
                            .read_setup = figure(5e-6),
+                           .read_trips = figure(1),
                            .engines.in_flight_bytes = figure(3000)};
     expect_near(kvs_kernel_read_s(&d, 8000, 100 * GB, 0.0), 11e-6, 1e-15);
     expect_near(kvs_kernel_read_s(&d, 8000, 100 * GB, 1 * GB), 20e-6, 1e-15);
     expect_near(kvs_kernel_read_s(&d, 8000, 1 * GB, 0.0), 15e-6, 1e-15);
+    d.read_trips = figure(3); /* 2 x 3 us more beside the copy */
+    expect_near(kvs_kernel_read_s(&d, 8000, 100 * GB, 0.0), 11e-6, 1e-15);
+    expect_near(kvs_kernel_read_s(&d, 8000, 100 * GB, 1 * GB), 26e-6, 1e-15);
 }
 
 /* A dependent 4-byte read took 1.19 us idle and 3.34 us under a copy at 55.4 GB/s: 2.15 us more
@@ -118,6 +122,7 @@ static void test_bytes_in_flight(void **state)
     (void)state;
     struct kvs_device d = {.read_latency = figure(1.19e-6),
                            .read_outstanding_bytes = figure(1e9),
+                           .read_trips = figure(1),
                            .engines.in_flight_bytes = figure(119e3)};
     expect_near(kvs_kernel_read_s(&d, 0, 1e12, 55.4 * GB), 3.34e-6, 0.01e-6);
     expect_near(kvs_kernel_read_s(&d, 0, 1e12, 3.14 * GB) - 1.19e-6, 38e-6, 0.2e-6);

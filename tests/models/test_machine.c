@@ -135,6 +135,7 @@ static void test_card_defaults(void **state)
     check_default(&device->read_latency, 1.2e-6, 1.2e-6, 1.2e-6);
     check_default(&device->read_outstanding_bytes, 32768, 32768, 32768);
     check_default(&device->read_setup, 6e-6, 6e-6, 6e-6);
+    check_default(&device->read_trips, 3, 1, 4);
     assert_int_equal(engines->n_engines, 2);
     check_default(&engines->count, 2, 2, 2);
     assert_int_equal(engines->arbitration, KVS_ARB_STICKY);

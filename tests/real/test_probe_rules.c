@@ -169,10 +169,10 @@ static void test_first_turn(void **state)
 static void test_overheads(void **state)
 {
     (void)state;
-    /* bytes / 50 GB/s + 4, 5 and 7 us */
+    /* bytes / 50 GB/s + 6 us of call and wait + 4, 5 and 7 us */
     double sizes[] = {65536, 1048576, 4194304};
-    double times[] = {65536 / 50e9 + 4e-6, 1048576 / 50e9 + 7e-6, 4194304 / 50e9 + 5e-6};
-    struct kvs_param figure = kvs_probe_first_overhead(sizes, times, 3, 50e9);
+    double times[] = {65536 / 50e9 + 10e-6, 1048576 / 50e9 + 13e-6, 4194304 / 50e9 + 11e-6};
+    struct kvs_param figure = kvs_probe_first_overhead(sizes, times, 3, 50e9, 6e-6);
     NEAR(figure.value, 5e-6, 1e-12);
     NEAR(figure.lo, 4e-6, 1e-9);
     NEAR(figure.hi, 7e-6, 1e-9);

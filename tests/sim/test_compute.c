@@ -173,31 +173,6 @@ static void test_two_groups(void **state)
     toy_fini(&toy);
 }
 
-/*
- * A kernel reads 3,000 B over the link: set-up 1 us, round trip 2 us, 1,000 B outstanding.
- * Idle: 1 + 2 + 3 x 2 = 9 us. Behind 1,000 B in flight of a copy at 1 GB/s a trip takes 3: 1 +
- * 3 + 9 = 13.
- */
-static void test_kernel_copy(void **state)
-{
-    (void)state;
-    for (unsigned is_busy = 0; is_busy < 2; is_busy++) {
-        toy_begin(&toy, 1);
-        struct kvs_device *d = &toy.devices[0];
-        d->read_setup = toy_us(1);
-        d->read_latency = toy_us(2);
-        d->read_outstanding_bytes = toy_figure(1000);
-        d->engines.in_flight_bytes = toy_figure(1000);
-        toy_copy(&toy, toy_queue(&toy, 0, "a"), is_busy ? 50000 : 0, 0);
-        kvs_op_id k = toy_copy(&toy, toy_queue(&toy, 0, "k"), 3000, KVS_OP_VIA_KERNEL);
-        toy_run(&toy);
-        TOY_EXPECT_END(&toy, k, (is_busy ? 13 : 9) * TOY_US);
-        assert_int_equal(toy.run.devices[0].tag_bytes[KVS_TAG_DELIVER],
-                         3000 + (is_busy ? 50000 : 0));
-        toy_fini(&toy);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,7 +184,6 @@ int main(void)
         cmocka_unit_test(test_collective),
         cmocka_unit_test(test_trips),
         cmocka_unit_test(test_two_groups),
-        cmocka_unit_test(test_kernel_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
