@@ -9,11 +9,12 @@
 #include "real/cuda_graph.h"
 #include "real/kernels.h"
 
-#define BENCH_ATTEMPTS   5
-#define BENCH_MAX_GATE_S 0.05
-#define BENCH_SETTLED    0.01 /* spread over median */
-#define BENCH_PIECE_S    5e-3 /* of background copies */
-#define BENCH_PAGE       4096u
+#define BENCH_OTHER_BYTES 32768 /* more than a command carries */
+#define BENCH_ATTEMPTS    5
+#define BENCH_MAX_GATE_S  0.05
+#define BENCH_SETTLED     0.01 /* spread over median */
+#define BENCH_PIECE_S     5e-3 /* of background copies */
+#define BENCH_PAGE        4096u
 
 double probe_now_s(void)
 {
@@ -110,6 +111,18 @@ kvs_status probe_load(struct kvs_probe *p, struct probe_gpu *g, double seconds)
     unsigned n = (unsigned)ceil(seconds * g->rate_Bps[KVS_H2D] / (double)piece);
     for (unsigned i = 0; i < n; i++)
         KVS_TRY(probe_copy(p, g, KVS_H2D, 0, 0, piece, g->load));
+    return KVS_OK;
+}
+
+kvs_status probe_other_calls(struct kvs_probe *p, struct probe_gpu *g)
+{
+    cudaStream_t stream = g->streams[1];
+    for (int dir = 0; dir < KVS_N_DIRS; dir++) {
+        KVS_TRY(probe_copy(p, g, (kvs_dir)dir, 0, 0, BENCH_OTHER_BYTES, stream));
+        KVS_CUDA(cudaStreamSynchronize(stream), g->gpu, BENCH_OTHER_BYTES, p->err);
+    }
+    KVS_CUDA(kvs_gpu_yield(stream), g->gpu, 0, p->err);
+    KVS_CUDA(cudaStreamSynchronize(stream), g->gpu, 0, p->err);
     return KVS_OK;
 }
 

@@ -18,6 +18,7 @@ static kvs_status blocking_time(struct kvs_probe *p, struct probe_gpu *g, kvs_di
     struct probe_samples samples = {0};
     for (int round = 0; round <= BLOCKING_ROUNDS; round++) {
         KVS_TRY(probe_check(p));
+        KVS_TRY(probe_other_calls(p, g));
         double start_s = probe_now_s();
         KVS_TRY(probe_copy(p, g, dir, 0, 0, size_bytes, g->streams[0]));
         KVS_CUDA(cudaStreamSynchronize(g->streams[0]), g->gpu, size_bytes, p->err);

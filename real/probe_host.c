@@ -85,7 +85,7 @@ static kvs_status host_sync(struct kvs_probe *p, struct probe_gpu *g)
     KVS_TRY(probe_sample(&job, probe_work_kernels, PROBE_GATE_S, HOST_ROUNDS, HOST_ROUNDS,
                          &kernels));
     for (int round = 0; round < HOST_WAITS; round++) {
-        KVS_TRY(probe_sync(p, g));
+        KVS_TRY(probe_other_calls(p, g));
         double start_s = probe_now_s();
         KVS_CUDA(kvs_gpu_yield(job.stream), g->gpu, 0, p->err);
         KVS_CUDA(cudaStreamSynchronize(job.stream), g->gpu, 0, p->err);
@@ -122,7 +122,7 @@ static kvs_status host_idle_graphs(struct kvs_probe *p, struct probe_job *job,
     KVS_TRY(probe_sample(job, host_graphs, PROBE_GATE_S, HOST_ROUNDS, HOST_ROUNDS, &behind));
     double known_s = probe_median(&behind) / job->n + p->machine->host.sync.value;
     for (int round = 0; round < HOST_WAITS; round++) {
-        KVS_TRY(probe_sync(p, job->g));
+        KVS_TRY(probe_other_calls(p, job->g));
         double start_s = probe_now_s();
         KVS_TRY(host_graphs(&one));
         KVS_CUDA(cudaStreamSynchronize(job->stream), job->g->gpu, 0, p->err);

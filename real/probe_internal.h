@@ -95,6 +95,10 @@ uint64_t probe_amount(const struct kvs_probe *p, const struct probe_gpu *g, kvs_
 /* Copies to the device for about so long, on g->load. */
 kvs_status probe_load(struct kvs_probe *p, struct probe_gpu *g, double seconds);
 
+/* Calls of other kinds, waited for: between calls that are timed, so that the host has as much to
+ * fetch for each as in a layer, where no two in a row are alike. */
+kvs_status probe_other_calls(struct kvs_probe *p, struct probe_gpu *g);
+
 /* Something to time; what the numbers mean is the work's affair. */
 struct probe_job {
     struct kvs_probe *p;

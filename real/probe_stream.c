@@ -14,6 +14,7 @@
 #define STREAM_MANY     (128 * KVS_MIB)
 #define STREAM_WINDOW   (4 * KVS_MIB) /* K or V of a layer */
 #define STREAM_ROW      1088
+#define STREAM_REST     (255 * STREAM_ROW)
 #define STREAM_STEPS    3 /* kernels of an operation besides: two folds, and the rows made */
 #define STREAM_GATE_S   250e-6 /* the calls of the operations */
 
@@ -54,11 +55,14 @@ static struct kvs_gpu_cells stream_cells(const struct stream *s, uint64_t size_b
 
 static const struct kvs_gpu_time stream_no_time = {0};
 
+/* In three pieces, as a window is: rows that are there, the token's new row, and padding. */
 static kvs_status stream_fold(const struct probe_job *job)
 {
     const struct stream *s = job->object;
-    struct kvs_gpu_cells_list list = {.n = 1};
-    list.items[0] = stream_cells(s, job->size_bytes);
+    struct kvs_gpu_cells_list list = {.n = 3};
+    list.items[0] = stream_cells(s, job->size_bytes - STREAM_REST - STREAM_ROW);
+    list.items[1] = stream_cells(s, STREAM_ROW);
+    list.items[2] = stream_cells(s, STREAM_REST);
     KVS_CUDA(kvs_gpu_fold(job->stream, &list, s->state, stream_no_time, 0), job->g->gpu,
              job->size_bytes, job->p->err);
     return KVS_OK;
