@@ -25,6 +25,7 @@ static void bind_engines(struct sim *sim)
             sim->engines[n] =
                 (struct sim_engine){.id = n,
                                     .device = d,
+                                    .on = &sim->devices[d],
                                     .totals = &sim->run->devices[d],
                                     .dir = (kvs_dir)dir,
                                     .running = SIM_NONE,
@@ -137,6 +138,7 @@ static kvs_status bind_op(struct sim *sim, const struct kvs_segment *plan,
     }
     if (op->kind != KVS_OP_COPY)
         return KVS_OK;
+    sim->has_kernel_copies |= out->cls == KVS_CLASS_KERNEL_COPY;
     out->ps_per_byte =
         (double)KVS_PS_PER_S / kvs_op_copy_Bps(&sim->cost, op, kvs_segment_accesses(plan, op),
                                                sim->queues[op->queue].device);
@@ -268,8 +270,12 @@ static kvs_status bind_queues(struct sim *sim)
         void *memory;
         KVS_TRY(kvs_mem_alloc(SIM_ISSUE_RING, sizeof *queue->issue_ps, &memory, sim->err));
         queue->issue_ps = memory;
-        for (unsigned dir = 0; q > 0 && dir < KVS_N_DIRS; dir++)
-            queue->engine[dir] = &sim->engines[sim->devices[queue->device].engine[dir]];
+        if (q == KVS_HOST_QUEUE)
+            continue;
+        queue->on = &sim->devices[queue->device];
+        queue->totals = &sim->run->devices[queue->device];
+        for (unsigned dir = 0; dir < KVS_N_DIRS; dir++)
+            queue->engine[dir] = &sim->engines[queue->on->engine[dir]];
     }
     return KVS_OK;
 }
@@ -302,6 +308,7 @@ kvs_status sim_bind(struct sim *sim)
     sim->n_segments = (uint32_t)sim->plan->segments.n;
     sim->run->n_devices = (uint16_t)sim->n_devices;
     sim->run->n_links = sim->machine->n_links;
+    sim->has_handoffs = sim->cost.longest_handoff_ps > 0;
     if (sim->n_segments == 0)
         return kvs_error_set(sim->err, KVS_EINVAL, "plan: no segment");
     KVS_TRY(bind_alloc(sim));

@@ -22,18 +22,11 @@ static void compute_take_pace(const struct sim *sim, struct sim_device *device,
  * paces change all the time, so its event is first set for the earliest end there can be
  * (nothing copied), and only then for the end that the work left over has.
  */
-void sim_work_schedule(struct sim *sim, uint32_t queue)
+static void compute_schedule(struct sim *sim, uint32_t queue)
 {
     const struct sim_queue *q = &sim->queues[queue];
     kvs_time end = sim->now_ps + sim_ps_up(q->left_ps * (q->is_early ? 1.0 : q->stretch));
     kvs_event_tree_set(&sim->events, queue, end > q->floor_ps ? end : q->floor_ps);
-}
-
-void sim_work_progress(const struct sim *sim, struct sim_queue *q)
-{
-    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) * q->speed;
-    q->left_ps = left > 0.0 ? left : 0.0;
-    q->updated_ps = sim->now_ps;
 }
 
 void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_per_byte)
@@ -41,10 +34,10 @@ void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_p
     if (engine->ps_per_byte == ps_per_byte)
         return;
     engine->ps_per_byte = ps_per_byte;
-    struct sim_device *device = &sim->devices[engine->device];
+    struct sim_device *device = engine->on;
     if (engine->dir != KVS_H2D)
         return;
-    if (KVS_UNLIKELY(device->reading.n > 0))
+    if (KVS_UNLIKELY(sim->has_kernel_copies))
         sim_kernel_copies_take_pace(sim, device);
     if (device->heavy == SIM_NONE || device->cost.copy_slowdown == 0.0)
         return;
@@ -52,7 +45,7 @@ void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_p
     sim_work_progress(sim, q);
     compute_take_pace(sim, device, q);
     if (!q->is_early)
-        sim_work_schedule(sim, device->heavy);
+        compute_schedule(sim, device->heavy);
 }
 
 bool sim_compute_is_over(struct sim *sim, uint32_t queue)
@@ -64,14 +57,14 @@ bool sim_compute_is_over(struct sim *sim, uint32_t queue)
     q->is_early = false;
     if (q->left_ps < 1.0)
         return true;
-    sim_work_schedule(sim, queue);
+    compute_schedule(sim, queue);
     return false;
 }
 
 void sim_compute_start(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    struct sim_device *device = &sim->devices[q->device];
+    struct sim_device *device = q->on;
     if (device->heavy != SIM_NONE) {
         q->head = SIM_HEAD_WAITING;
         kvs_status status = KVS_ARRAY_PUSH(&device->heavy_waiting, queue, sim->err);
@@ -85,20 +78,19 @@ void sim_compute_start(struct sim *sim, uint32_t queue)
     q->is_early = device->flow[KVS_H2D] != SIM_NONE && device->cost.copy_slowdown != 0.0;
     q->floor_ps = 0;
     compute_take_pace(sim, device, q);
-    if (device->pace_ps_per_byte > 0.0)
+    if (KVS_UNLIKELY(device->cost.beside_ps > 0) && device->pace_ps_per_byte > 0.0)
         q->left_ps += (double)device->cost.beside_ps;
     uint32_t n = q->op->n_kernels;
     if (sim->cost.submits_kernels && n > 1 && !(q->op->flags & KVS_OP_SUBGRAPH))
         q->floor_ps = sim_head_issue_ps(q) + (kvs_time)(n - 1) * sim->cost.launch_ps +
                       q->op->work_ps / (kvs_time)n;
-    sim_work_schedule(sim, queue);
+    compute_schedule(sim, queue);
 }
 
 void sim_compute_end(struct sim *sim, uint32_t queue, kvs_time start_ps)
 {
-    uint32_t d = sim->queues[queue].device;
-    struct sim_device *device = &sim->devices[d];
-    sim->run->devices[d].compute_ps += sim->now_ps - start_ps;
+    struct sim_device *device = sim->queues[queue].on;
+    sim->queues[queue].totals->compute_ps += sim->now_ps - start_ps;
     device->heavy = SIM_NONE;
     if (device->heavy_waiting.n == 0)
         return;
@@ -117,7 +109,7 @@ static kvs_time member_trip_delay_ps(const struct sim *sim, const struct sim_que
     const struct sim_op *first = &lead->segment->ops[group->first];
     double longest = 0.0;
     for (uint32_t i = 0; i < group->n_members; i++) {
-        const struct sim_device *device = &sim->devices[sim->queues[first[i].queue].device];
+        const struct sim_device *device = sim->queues[first[i].queue].on;
         double pace = sim->engines[device->engine[KVS_H2D]].ps_per_byte;
         longest = pace * device->cost.in_flight_bytes > longest
                       ? pace * device->cost.in_flight_bytes

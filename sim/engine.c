@@ -22,8 +22,8 @@ void sim_copy_enqueue(struct sim *sim, uint32_t queue)
         return;
     }
     if (engine_is_bypassed(sim, q, engine)) {
-        sim_total_bytes(sim, q);
-        sim_run_until(sim, queue, sim->now_ps + sim->devices[q->device].cost.bypass_ps);
+        sim_total_bytes(q);
+        sim_run_until(sim, queue, sim->now_ps + q->on->cost.bypass_ps);
         return;
     }
     q->head = SIM_HEAD_WAITING;
@@ -42,8 +42,8 @@ static uint32_t engine_choose(const struct sim *sim, const struct sim_engine *en
                                                        .ready_ps = q->ready_ps};
     }
     return kvs_arbiter_choose(sim->machine->devices[engine->device].engines.arbitration,
-                              sim->devices[engine->device].cost.lead_ps, engine->current,
-                              engine->end_ps, candidates, engine->n_waiting);
+                              engine->on->cost.lead_ps, engine->current, engine->end_ps,
+                              candidates, engine->n_waiting);
 }
 
 /*
@@ -88,7 +88,7 @@ static uint32_t engine_pick(struct sim *sim, struct sim_engine *engine)
 static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
-    const struct sim_device *device = &sim->devices[engine->device];
+    const struct sim_device *device = engine->on;
     kvs_dir dir = sim_op_dir(q->op);
     bool is_behind = engine->end_ps == sim->now_ps;
     kvs_time overhead = device->cost.latency_ps + (is_behind ? device->cost.next_overhead_ps
@@ -102,7 +102,7 @@ static void engine_start(struct sim *sim, struct sim_engine *engine, uint32_t qu
     engine->start_ps = q->start_ps = sim->now_ps;
     engine->overhead_ps = overhead;
     q->is_on_engine = true;
-    sim_total_bytes(sim, q);
+    sim_total_bytes(q);
     engine->flow = device->flow[dir];
     if (engine->flow != SIM_NONE) {
         sim->flows[engine->flow].left_bytes = q->bytes;

@@ -269,6 +269,15 @@ void sim_flow_start(struct sim *sim, struct sim_engine *engine)
     flow_share_domain(sim, flow->domain);
 }
 
+void sim_flow_extend(struct sim *sim, struct sim_engine *engine, double more_bytes)
+{
+    struct sim_flow *flow = &sim->flows[engine->flow];
+    flow_progress(sim, flow);
+    flow->left_bytes += more_bytes;
+    sim->domains[flow->domain].event = SIM_NONE; /* it has fired */
+    flow_share_domain(sim, flow->domain);
+}
+
 void sim_flow_stop(struct sim *sim, struct sim_engine *engine)
 {
     struct sim_flow *flow = &sim->flows[engine->flow];

@@ -6,8 +6,7 @@ static kvs_time queue_hop_ps(const struct sim *sim, const struct sim_queue *q,
                              const struct sim_op *on)
 {
     kvs_time hop = sim->cost.hop_ps;
-    if (KVS_UNLIKELY(sim->cost.longest_handoff_ps > 0) &&
-        sim->queues[on->queue].device == q->device)
+    if (KVS_UNLIKELY(sim->has_handoffs) && sim->queues[on->queue].device == q->device)
         hop += kvs_op_handoff_ps(&sim->cost, q->device, (kvs_op_class)on->cls,
                                  (kvs_op_class)q->op->cls);
     return hop;
@@ -51,7 +50,7 @@ static void queue_account_ring_wait(struct sim *sim, struct sim_queue *q)
     kvs_time since =
         engine->end_ps > q->blocked_since_ps ? engine->end_ps : q->blocked_since_ps;
     if (engine->running == SIM_NONE && sim->now_ps > since)
-        sim->run->devices[q->device].ring_wait_ps += sim->now_ps - since;
+        q->totals->ring_wait_ps += sim->now_ps - since;
 }
 
 static void queue_start_head(struct sim *sim, uint32_t queue)
@@ -98,22 +97,22 @@ static void queue_look(struct sim *sim, uint32_t queue)
     if (q->head == SIM_HEAD_NONE) {
         q->ready_ps = sim_head_issue_ps(q);
         q->next_dep = 0;
-        if (KVS_UNLIKELY(q->last_op != NULL))
+        if (KVS_UNLIKELY(sim->has_handoffs) && q->last_op)
             queue_follow(sim, q);
     } else if (q->head != SIM_HEAD_BLOCKED) {
         return;
     }
-    if (q->op->n_dep > 0) {
+    if (q->op->n_dep > 0 || KVS_UNLIKELY(sim->has_handoffs)) {
         bool was_blocked = q->head == SIM_HEAD_BLOCKED;
         if (queue_is_blocked(sim, queue))
             return;
         if (was_blocked)
             queue_account_ring_wait(sim, q);
-    }
-    if (q->ready_ps > sim->now_ps) {
-        q->head = SIM_HEAD_DELAYED;
-        kvs_event_tree_set(&sim->events, queue, q->ready_ps);
-        return;
+        if (q->ready_ps > sim->now_ps) {
+            q->head = SIM_HEAD_DELAYED;
+            kvs_event_tree_set(&sim->events, queue, q->ready_ps);
+            return;
+        }
     }
     queue_start_head(sim, queue);
 }
@@ -226,12 +225,12 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
     if (q->is_on_engine)
         sim_copy_end(sim, queue);
     else if (op->cls == KVS_CLASS_MEMBER)
-        sim->run->devices[q->device].collective_ps += sim->now_ps - start_ps;
+        q->totals->collective_ps += sim->now_ps - start_ps;
     else if (op->cls == KVS_CLASS_HEAVY)
         sim_compute_end(sim, queue, start_ps);
     else if (op->cls == KVS_CLASS_KERNEL_COPY)
         sim_kernel_copy_end(sim, queue);
-    if (KVS_UNLIKELY(sim->cost.longest_handoff_ps > 0))
+    if (KVS_UNLIKELY(sim->has_handoffs))
         q->last_op = op;
     queue_pop(sim, q);
     if (q->n_done != q->n_issued)
@@ -254,6 +253,16 @@ static void queue_finish_collective(struct sim *sim, uint32_t leader)
         queue_finish(sim, first[i].queue, start);
 }
 
+/* The head's event: false when it only now learns of what delays its end. */
+static bool queue_is_over(struct sim *sim, uint32_t queue)
+{
+    kvs_op_class cls = (kvs_op_class)sim->queues[queue].op->cls;
+    if (cls == KVS_CLASS_HEAVY)
+        return sim_compute_is_over(sim, queue);
+    return !KVS_UNLIKELY(sim->has_kernel_copies) || cls != KVS_CLASS_ENGINE_COPY ||
+           sim_copy_is_over(sim, queue);
+}
+
 void sim_queue_event(struct sim *sim, uint32_t queue)
 {
     struct sim_queue *q = &sim->queues[queue];
@@ -261,7 +270,7 @@ void sim_queue_event(struct sim *sim, uint32_t queue)
     case SIM_HEAD_RUNNING:
         if (q->op->cls == KVS_CLASS_MEMBER)
             queue_finish_collective(sim, queue);
-        else if (q->op->cls != KVS_CLASS_HEAVY || sim_compute_is_over(sim, queue))
+        else if (queue_is_over(sim, queue))
             queue_finish(sim, queue, q->start_ps);
         return;
     case SIM_HEAD_TRIP:

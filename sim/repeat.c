@@ -71,6 +71,7 @@ static void repeat_capture_rest(struct sim *sim, struct repeat_state *state)
     kvs_time now = sim->host.now_ps;
     for (uint32_t d = 0; d < sim->n_devices; d++) {
         repeat_put(sim, state, sim->devices[d].heavy);
+        repeat_put(sim, state, repeat_bits(sim->devices[d].read_bytes));
         for (size_t i = 0; i < sim->devices[d].heavy_waiting.n; i++)
             repeat_put(sim, state, sim->devices[d].heavy_waiting.items[i]);
         for (size_t i = 0; i < sim->devices[d].reading.n; i++)
@@ -98,10 +99,12 @@ static void repeat_capture_head(struct sim *sim, const struct sim_queue *q,
     kvs_time now = sim->host.now_ps;
     if (q->head == SIM_HEAD_RUNNING || q->head == SIM_HEAD_OVERHEAD || q->head == SIM_HEAD_TRIP)
         repeat_put(sim, state, q->start_ps - now);
-    if (q->head == SIM_HEAD_RUNNING &&
-        (q->op->cls == KVS_CLASS_HEAVY || q->op->cls == KVS_CLASS_KERNEL_COPY)) {
+    bool is_compute = q->op->cls == KVS_CLASS_HEAVY;
+    if (q->head == SIM_HEAD_RUNNING && (is_compute || q->op->cls == KVS_CLASS_KERNEL_COPY)) {
         repeat_put(sim, state, repeat_bits(q->left_ps));
         repeat_put(sim, state, q->updated_ps - now);
+    }
+    if (q->head == SIM_HEAD_RUNNING && is_compute) {
         repeat_put(sim, state, q->floor_ps > now ? q->floor_ps - now : 0);
         repeat_put(sim, state, q->is_early);
     }

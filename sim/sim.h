@@ -81,8 +81,10 @@ struct sim_queue {
     bool is_on_engine;
     bool is_dirty;
     struct sim_engine *engine[KVS_N_DIRS]; /* of its device */
-    double bytes;                          /* of the head, once it is a copy that starts */
-    const uint32_t *order;                 /* operations of this queue per period, [n_order] */
+    struct sim_device *on;                 /* its device, and what that did */
+    struct kvs_device_totals *totals;
+    double bytes;          /* of the head, once it is a copy that starts */
+    const uint32_t *order; /* operations of this queue per period, [n_order] */
     uint32_t n_order;
     uint32_t head_index; /* n_done mod n_order */
     uint32_t head_token;
@@ -94,12 +96,14 @@ struct sim_queue {
     kvs_time ready_ps;
     kvs_time start_ps;
     kvs_time blocked_since_ps;
-    const struct sim_op *last_op; /* the one before the head; NULL: none, or nobody asks */
+    const struct sim_op
+        *last_op; /* the one before the head, where there are handoffs; NULL: none */
     /* compute and kernel copies: work left at full speed, and since when at what speed */
     double left_ps;
     double stretch;
     double speed;
-    bool is_early; /* its event is not after its end, and may be before it */
+    bool is_beside; /* a kernel copy: the h2d engine moves bytes as well */
+    bool is_early;  /* its event is not after its end, and may be before it */
     kvs_time updated_ps;
     kvs_time floor_ps; /* not before its last kernel was issued and ran */
 };
@@ -107,6 +111,7 @@ struct sim_queue {
 struct sim_engine {
     uint32_t id;
     uint32_t device;
+    struct sim_device *on;
     struct kvs_device_totals *totals;
     kvs_dir dir;
     uint32_t running;  /* queue, or SIM_NONE */
@@ -157,6 +162,8 @@ struct sim_device {
     uint32_t heavy; /* queue whose compute is running, SIM_NONE */
     KVS_ARRAY(uint32_t) heavy_waiting;
     KVS_ARRAY(uint32_t) reading; /* queues whose kernel copies over the link */
+    double
+        read_bytes; /* by kernels during the engine's copy, which still has to make way for them */
 };
 
 struct sim_group {
@@ -203,6 +210,8 @@ struct sim {
     kvs_status status; /* the first failure inside the loop (memory); it ends the run */
 
     kvs_time now_ps;
+    bool has_handoffs;            /* of some device: else nobody asks what came before a head */
+    bool has_kernel_copies;       /* else nobody asks what kernels read */
     struct kvs_event_tree events; /* one source per queue */
     uint32_t n_queues;
     struct sim_queue *queues; /* [0] is the host and unused */
@@ -262,6 +271,8 @@ kvs_status sim_bind_group(struct sim *sim, uint32_t first);
 kvs_status sim_flow_bind(struct sim *sim);
 void sim_flow_start(struct sim *sim, struct sim_engine *engine);
 void sim_flow_stop(struct sim *sim, struct sim_engine *engine);
+/* At its end: the copy has so many bytes more to move. */
+void sim_flow_extend(struct sim *sim, struct sim_engine *engine, double more_bytes);
 
 /* compute.c: compute and collectives. */
 void sim_compute_start(struct sim *sim, uint32_t queue);
@@ -271,16 +282,16 @@ void sim_member_next_trip(struct sim *sim, uint32_t queue);
 /* The engine's copy moves at this pace from now on (0: none): compute on its device slows down.
  */
 void sim_engine_set_pace(struct sim *sim, struct sim_engine *engine, double ps_per_byte);
-/* Work whose speed may change: what was done of it until now; its event, for what is left. */
-void sim_work_progress(const struct sim *sim, struct sim_queue *q);
-void sim_work_schedule(struct sim *sim, uint32_t queue);
 /* The event of a running compute: false when it only now learns when it really ends. */
 bool sim_compute_is_over(struct sim *sim, uint32_t queue);
 
 /* kernel_copy.c: kernels that copy. */
 void sim_kernel_copy_start(struct sim *sim, uint32_t queue);
 void sim_kernel_copy_end(struct sim *sim, uint32_t queue);
-void sim_kernel_copies_take_pace(struct sim *sim, const struct sim_device *device);
+void sim_kernel_copies_take_pace(struct sim *sim, struct sim_device *device);
+/* The event of a running copy: false when it only now learns how many bytes kernels read meanwhile
+ * on its path, and moves on by the time that these took. */
+bool sim_copy_is_over(struct sim *sim, uint32_t queue);
 
 /* engine.c: copy engines. */
 void sim_copy_enqueue(struct sim *sim, uint32_t queue);
@@ -329,9 +340,9 @@ static inline kvs_dir sim_op_dir(const struct sim_op *op)
     return (kvs_dir)((op->flags & KVS_OP_D2H) != 0);
 }
 /* The head's bytes are on their way, by an engine, past it, or by a kernel. */
-static inline void sim_total_bytes(struct sim *sim, const struct sim_queue *q)
+static inline void sim_total_bytes(const struct sim_queue *q)
 {
-    struct kvs_device_totals *totals = &sim->run->devices[q->device];
+    struct kvs_device_totals *totals = q->totals;
     uint64_t bytes = (uint64_t)(int64_t)q->bytes; /* by way of int64_t: one instruction */
     totals->moved_bytes[sim_op_dir(q->op)] += bytes;
     totals->tag_bytes[q->op->tag] += bytes;
@@ -363,6 +374,13 @@ static inline kvs_time sim_ps_up(double x)
         return SIM_MAX_PS;
     kvs_time ps = (kvs_time)x;
     return ps + ((double)ps < x);
+}
+/* What was done until now of work whose speed may change. */
+static inline void sim_work_progress(const struct sim *sim, struct sim_queue *q)
+{
+    double left = q->left_ps - (double)(sim->now_ps - q->updated_ps) * q->speed;
+    q->left_ps = left > 0.0 ? left : 0.0;
+    q->updated_ps = sim->now_ps;
 }
 /* The head ends at end_ps. */
 static inline void sim_run_until(struct sim *sim, uint32_t queue, kvs_time end_ps)

@@ -63,16 +63,42 @@ static void test_copy_begins(void **state)
     toy_fini(&toy);
 }
 
-/* 6.5 of 13 us are done when the copy ends: half of 9 us is left. */
+/*
+ * The copy makes way for what the kernel reads meanwhile, 3,000 B in 13 us: 6,500 B and 0.2308 of
+ * its own time take T = 6.5 + 0.2308 T = 8.45 us. By then 0.65 of the kernel is done, and the rest
+ * takes 0.35 x 9 us: 11.6 us. The copy ends within a byte, so both times are right to a ns or so.
+ */
 static void test_copy_ends(void **state)
 {
     (void)state;
     begin(1);
-    copy(6500);
+    kvs_op_id c = copy(6500);
     kvs_op_id k = kernel();
     toy_run(&toy);
-    TOY_EXPECT_END(&toy, k, 11 * TOY_US);
+    kvs_time copied = toy_span(&toy, c)->end_ps, read = toy_span(&toy, k)->end_ps;
+    assert_in_range(copied, 8448 * TOY_NS, 8450 * TOY_NS);
+    assert_in_range(read, 11599 * TOY_NS, 11601 * TOY_NS);
     toy_fini(&toy);
+}
+
+/* A copy that outlasts the kernel moves on by the kernel's bytes: 3,000 B beside it, 3 us. On a
+ * path that shares with its opposite direction as well, where nothing goes that way. */
+static void test_copy_makes_way(void **state)
+{
+    (void)state;
+    for (unsigned is_shared = 0; is_shared < 2; is_shared++) {
+        begin(1);
+        if (is_shared)
+            toy.links[1].opposite[KVS_H2D] = toy.links[1].opposite[KVS_D2H] =
+                toy_figure(0.5 * TOY_RATE_BPS);
+        kvs_op_id c = copy(50000);
+        kvs_op_id k = kernel();
+        toy_run(&toy);
+        TOY_EXPECT_END(&toy, k, 13 * TOY_US);
+        kvs_time copied = toy_span(&toy, c)->end_ps; /* thirds of a byte may round up */
+        assert_in_range(copied, 53 * TOY_US, 53 * TOY_US + 1);
+        toy_fini(&toy);
+    }
 }
 
 /* Two kernels of two queues at once, each by the same rule; copies to the host leave both alone. */
@@ -94,9 +120,8 @@ static void test_several(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone_and_beside),
-        cmocka_unit_test(test_copy_begins),
-        cmocka_unit_test(test_copy_ends),
+        cmocka_unit_test(test_alone_and_beside), cmocka_unit_test(test_copy_begins),
+        cmocka_unit_test(test_copy_ends),        cmocka_unit_test(test_copy_makes_way),
         cmocka_unit_test(test_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
