@@ -44,8 +44,9 @@ if(kvs_has_cuda)
   set(kvs_real_exclude exec_none.c probe_none.c)
 else()
   message(STATUS "without CUDA: kvsim replay uses the host executor")
-  set(kvs_real_exclude exec_cuda.c cuda_collective.c cuda_device.c cuda_emulate.c cuda_memory.c cuda_ops.c cuda_bind.c
-    cuda_compute.c cuda_record.c
-    probe.c probe_bench.c probe_blocking.c probe_bypass.c probe_collective.c probe_copy.c probe_engine.c probe_host.c
-    probe_kernel.c probe_open.c probe_reads.c probe_topology.c probe_together.c nccl.c nvml.c)
+  file(GLOB kvs_real_exclude RELATIVE ${PROJECT_SOURCE_DIR}/real CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/real/cuda_*.c ${PROJECT_SOURCE_DIR}/real/probe*.c)
+  list(REMOVE_ITEM kvs_real_exclude # names, rules and lists need no GPU
+    probe_none.c probe_groups.c probe_names.c probe_parts.c probe_rules.c)
+  list(APPEND kvs_real_exclude exec_cuda.c nccl.c nvml.c)
 endif()
