@@ -23,8 +23,7 @@ static void bind_engines(struct sim *sim)
                 continue;
             }
             sim->engines[n] =
-                (struct sim_engine){.id = n,
-                                    .device = d,
+                (struct sim_engine){.device = d,
                                     .on = &sim->devices[d],
                                     .totals = &sim->run->devices[d],
                                     .dir = (kvs_dir)dir,

@@ -107,6 +107,7 @@ static kvs_status exec_run_once(const struct exec_session *s, struct kvs_run *ru
     /* a plan by hand may leave the devices at work */
     kvs_time end_ps = sim.now_ps > sim.host.now_ps ? sim.now_ps : sim.host.now_ps;
     run->total_ps = end_ps + sim.skipped_ps;
+    run->n_dispatched = sim.n_dispatched;
     for (uint32_t d = 0; d < sim.n_devices; d++)
         run->busy_factors[d] = s->costs.devices[d].busy_factor;
     kvs_run_total_links(run, sim.machine);

@@ -124,7 +124,7 @@ static void host_pass_barrier(struct sim *sim)
 static void host_record(struct sim *sim, kvs_time start_ps, kvs_time end_ps)
 {
     struct sim_host *h = &sim->host;
-    sim->run->n_dispatched++;
+    sim->n_dispatched++;
     h->op->done_ps = end_ps;
     if (!sim->timeline || sim->status != KVS_OK)
         return;

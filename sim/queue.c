@@ -127,7 +127,7 @@ void sim_settle(struct sim *sim)
         }
         sim->n_dirty_queues = 0;
         for (uint32_t i = 0; i < sim->n_dirty_engines; i++) {
-            struct sim_engine *engine = &sim->engines[sim->dirty_engines[i]];
+            struct sim_engine *engine = sim->dirty_engines[i];
             engine->is_dirty = false;
             sim_engine_look(sim, engine);
         }
@@ -217,7 +217,7 @@ static void queue_finish(struct sim *sim, uint32_t queue, kvs_time start_ps)
 {
     struct sim_queue *q = &sim->queues[queue];
     struct sim_op *op = q->op;
-    sim->run->n_dispatched++;
+    sim->n_dispatched++;
     op->done_ps = sim->now_ps;
     op->done_before = q->period_end;
     if (sim->timeline)

@@ -106,10 +106,12 @@ struct sim_queue {
     bool is_early;  /* its event is not after its end, and may be before it */
     kvs_time updated_ps;
     kvs_time floor_ps; /* not before its last kernel was issued and ran */
+    char pad[40];      /* to a power of two: an index is a shift away from its queue */
 };
 
+_Static_assert(sizeof(struct sim_queue) == 256, "let pad make it a power of two again");
+
 struct sim_engine {
-    uint32_t id;
     uint32_t device;
     struct sim_device *on;
     struct kvs_device_totals *totals;
@@ -210,6 +212,7 @@ struct sim {
     kvs_status status; /* the first failure inside the loop (memory); it ends the run */
 
     kvs_time now_ps;
+    uint64_t n_dispatched;
     bool has_handoffs;            /* of some device: else nobody asks what came before a head */
     bool has_kernel_copies;       /* else nobody asks what kernels read */
     struct kvs_event_tree events; /* one source per queue */
@@ -233,7 +236,7 @@ struct sim {
     /* queues and engines to look at once everything that ends now has ended */
     uint32_t *dirty_queues;
     uint32_t n_dirty_queues;
-    uint32_t *dirty_engines;
+    struct sim_engine **dirty_engines;
     uint32_t n_dirty_engines;
 
     /* sharing */
@@ -363,7 +366,7 @@ static inline void sim_mark_engine(struct sim *sim, struct sim_engine *engine)
     if (engine->is_dirty)
         return;
     engine->is_dirty = true;
-    sim->dirty_engines[sim->n_dirty_engines++] = engine->id;
+    sim->dirty_engines[sim->n_dirty_engines++] = engine;
 }
 #define SIM_MAX_PS (INT64_C(1) << 61) /* 26 days; sums of a few stay countable */
 
