@@ -1,9 +1,7 @@
-/* Compute engines: compute slowed down by copies, collectives with their trips, kernels that
- * copy. */
-#include "models/copy.h"
+/* Compute engines: compute slowed down by copies, collectives with their trips. */
 #include "real/host_paced.h"
 
-static double compute_pace(const struct paced *p, uint32_t device)
+double paced_pace(const struct paced *p, uint32_t device)
 {
     return p->engines[p->devices[device].engine[KVS_H2D]].ps_per_byte;
 }
@@ -12,50 +10,18 @@ static double compute_pace(const struct paced *p, uint32_t device)
 static void compute_take_pace(struct paced *p, struct paced_queue *q)
 {
     const struct kvs_device_costs *cost = paced_costs_of(p, q);
-    double pace = compute_pace(p, q->device);
+    double pace = paced_pace(p, q->device);
     double path_ps_per_byte = (double)KVS_PS_PER_S / cost->path_Bps[KVS_H2D];
     q->stretch = pace > 0.0 ? 1.0 + cost->copy_slowdown * path_ps_per_byte / pace : 1.0;
     kvs_time end_ps = p->time_ps + paced_ps_up(q->left_ps * q->stretch);
     paced_set_deadline(p, q, end_ps > q->floor_ps ? end_ps : q->floor_ps);
 }
 
-/* What was done until now of work whose speed changes. */
-static void compute_progress(const struct paced *p, struct paced_queue *q)
+void paced_work_progress(const struct paced *p, struct paced_queue *q)
 {
     double left_ps = q->left_ps - (double)(p->time_ps - q->updated_ps) / q->stretch;
     q->left_ps = left_ps > 0.0 ? left_ps : 0.0;
     q->updated_ps = p->time_ps;
-}
-
-/* A kernel's copy from start to end, while a copy runs at this pace (0: none). */
-static double kernel_copy_ps(const struct paced *p, const struct paced_queue *q,
-                             const struct kvs_op *op, double pace)
-{
-    double busy_Bps = pace > 0.0 ? (double)KVS_PS_PER_S / pace : 0.0;
-    return (double)KVS_PS_PER_S *
-           kvs_kernel_read_s(&p->machine->devices[q->device], (uint64_t)q->n_bytes,
-                             paced_costs_of(p, q)->path_Bps[paced_dir(op)], busy_Bps);
-}
-
-static void kernel_copy_take_pace(struct paced *p, struct paced_queue *q)
-{
-    const struct kvs_op *op = paced_plan_op(p, paced_head_of(q));
-    double idle_ps = kernel_copy_ps(p, q, op, 0.0);
-    double now_ps = kernel_copy_ps(p, q, op, compute_pace(p, q->device));
-    q->stretch = idle_ps > 0.0 ? now_ps / idle_ps : 1.0;
-    paced_set_deadline(p, q, p->time_ps + paced_ps_up(q->left_ps * q->stretch));
-}
-
-static void kernel_copies_take_pace(struct paced *p, uint32_t device)
-{
-    for (uint32_t i = 1; i < p->n_queues; i++) {
-        struct paced_queue *q = &p->queues[i];
-        if (q->device != device || q->head != PACED_HEAD_RUNNING ||
-            paced_op_of(p, paced_head_of(q))->cls != KVS_CLASS_KERNEL_COPY)
-            continue;
-        compute_progress(p, q);
-        kernel_copy_take_pace(p, q);
-    }
 }
 
 void paced_engine_set_pace(struct paced *p, uint32_t e, double ps_per_byte)
@@ -67,10 +33,10 @@ void paced_engine_set_pace(struct paced *p, uint32_t e, double ps_per_byte)
     engine->ps_per_byte = ps_per_byte;
     if (engine->dir != KVS_H2D)
         return;
-    kernel_copies_take_pace(p, engine->device);
+    paced_kernel_copies_take_pace(p, engine->device);
     if (heavy == PACED_NONE || p->costs.devices[engine->device].copy_slowdown == 0.0)
         return;
-    compute_progress(p, &p->queues[heavy]);
+    paced_work_progress(p, &p->queues[heavy]);
     compute_take_pace(p, &p->queues[heavy]);
 }
 
@@ -132,7 +98,7 @@ static kvs_time member_trip_delay_ps(const struct paced *p, const struct kvs_op 
     double longest_ps = 0.0;
     for (uint32_t i = 0; i < first->collective.n_members; i++) {
         uint32_t d = p->queues[first[i].queue].device;
-        double delay_ps = compute_pace(p, d) * p->costs.devices[d].in_flight_bytes;
+        double delay_ps = paced_pace(p, d) * p->costs.devices[d].in_flight_bytes;
         longest_ps = delay_ps > longest_ps ? delay_ps : longest_ps;
     }
     return (kvs_time)(longest_ps + 0.5);
@@ -188,19 +154,4 @@ void paced_member_arrive(struct paced *p, uint32_t queue)
         paced_member_next_trip(p, queue);
     else
         paced_set_deadline(p, q, p->time_ps + paced_op_of(p, head)->work_ps);
-}
-
-/* Reads and writes over the link by a kernel wait behind the engine's bytes in flight. */
-void paced_kernel_copy_start(struct paced *p, uint32_t queue)
-{
-    struct paced_queue *q = &p->queues[queue];
-    const struct paced_instance *head = paced_head_of(q);
-    const struct paced_segment *segment = &p->segments[head->segment];
-    const struct kvs_op *op = paced_plan_op(p, head);
-    q->n_bytes = paced_copy_bytes(segment->plan, op, head->token - segment->first_token);
-    q->left_ps = kernel_copy_ps(p, q, op, 0.0);
-    q->updated_ps = p->time_ps;
-    paced_count_bytes(p, q);
-    paced_begin(p, q, PACED_LANE_BESIDE, q->n_bytes > 0.0);
-    kernel_copy_take_pace(p, q);
 }

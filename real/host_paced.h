@@ -103,6 +103,7 @@ struct paced_queue {
     uint32_t next_waiter;        /* for the same operation */
     uint32_t trips_left;
     bool is_on_engine;
+    bool is_beside; /* a kernel copy: the h2d engine moves bytes as well */
     paced_bytes bytes;
     double n_bytes; /* of the head, once it is a copy that starts */
     kvs_time ready_ps;
@@ -113,7 +114,7 @@ struct paced_queue {
     kvs_time rest_ps;  /* of a half-read compute: the rest begins so long before its deadline */
     kvs_time moved_ps; /* when all bytes were moved */
     kvs_time blocked_since_ps;
-    /* compute: work left at full speed, and since when at what speed */
+    /* compute and kernel copies: work left at full speed, and since when at what speed */
     double left_ps;
     double stretch;
     kvs_time updated_ps;
@@ -149,6 +150,7 @@ struct paced_device {
     uint32_t engine[KVS_N_DIRS]; /* both the same with one engine */
     uint32_t flow[KVS_N_DIRS];   /* PACED_NONE on a path of its own */
     uint32_t heavy;              /* queue whose compute is running, PACED_NONE */
+    double read_bytes; /* by kernels during the engine's copy, which still has to make way */
 };
 
 struct paced_worker {
@@ -306,13 +308,25 @@ void paced_mark_engine(struct paced *p, uint32_t engine);
 kvs_status paced_share_bind(struct paced *p, struct kvs_error *err);
 void paced_flow_start(struct paced *p, uint32_t engine);
 void paced_flow_stop(struct paced *p, uint32_t engine);
+/* At its end: the copy has so many bytes more to move. */
+void paced_flow_extend(struct paced *p, uint32_t engine, double more_bytes);
 
-/* host_compute.c: compute, collectives and kernels that copy. */
+/* host_kernel_copy.c: kernels that copy, and copies that make way for them. */
+void paced_kernel_copy_start(struct paced *p, uint32_t queue);
+void paced_kernel_copy_end(struct paced *p, uint32_t queue);
+void paced_kernel_copies_take_pace(struct paced *p, uint32_t device);
+/* The event of a running copy: false when it only now learns what kernels read meanwhile. */
+bool paced_copy_is_over(struct paced *p, uint32_t queue);
+
+/* host_compute.c: compute and collectives. */
+/* Of the device's h2d engine, ps per byte; 0: nothing moves. */
+double paced_pace(const struct paced *p, uint32_t device);
+/* What was done until now of work whose speed changes. */
+void paced_work_progress(const struct paced *p, struct paced_queue *q);
 void paced_compute_start(struct paced *p, uint32_t queue);
 void paced_compute_end(struct paced *p, uint32_t queue, kvs_time start_ps);
 void paced_member_arrive(struct paced *p, uint32_t queue);
 void paced_member_next_trip(struct paced *p, uint32_t queue);
-void paced_kernel_copy_start(struct paced *p, uint32_t queue);
 /* The engine's copy moves at this pace from now on (0: none). */
 void paced_engine_set_pace(struct paced *p, uint32_t engine, double ps_per_byte);
 /* The first member of the collective that a head belongs to. */

@@ -248,6 +248,8 @@ static void queue_finish(struct paced *p, uint32_t queue, kvs_time start_ps)
         p->run->devices[q->device].collective_ps += p->time_ps - start_ps;
     else if (op->cls == KVS_CLASS_HEAVY)
         paced_compute_end(p, queue, start_ps);
+    else if (op->cls == KVS_CLASS_KERNEL_COPY)
+        paced_kernel_copy_end(p, queue);
     q->last_done_ps = p->time_ps;
     q->last_cls = op->cls;
     q->n_done++;
@@ -277,7 +279,7 @@ void paced_fire(struct paced *p, uint32_t queue)
     case PACED_HEAD_RUNNING:
         if (paced_op_of(p, paced_head_of(q))->cls == KVS_CLASS_MEMBER)
             queue_finish_collective(p, queue);
-        else
+        else if (paced_copy_is_over(p, queue))
             queue_finish(p, queue, q->start_ps);
         return;
     case PACED_HEAD_TRIP:

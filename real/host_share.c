@@ -101,6 +101,16 @@ void paced_flow_start(struct paced *p, uint32_t engine)
     share_again(p);
 }
 
+void paced_flow_extend(struct paced *p, uint32_t engine, double more_bytes)
+{
+    struct paced_flow *flow = &p->flows[p->engines[engine].flow];
+    flow->left_bytes = more_bytes;
+    flow->updated_ps = p->time_ps;
+    paced_set_deadline(p, &p->queues[flow->queue],
+                       p->time_ps +
+                           paced_ps_up(more_bytes * (double)KVS_PS_PER_S / flow->rate_Bps));
+}
+
 void paced_flow_stop(struct paced *p, uint32_t engine)
 {
     uint32_t at = 0;

@@ -64,6 +64,9 @@ static void random_devices(void)
         e->bypass_latency = toy_us(between(1.0, 2.0));
         e->in_flight_bytes = toy_figure(500);
         toy.devices[d].kernel_gap = toy_us(between(0.0, 0.1));
+        e->handoff = toy_us(one_in(2) ? between(0.1, 0.5) : 0.0);
+        toy.devices[d].read_setup = toy_us(between(0.0, 0.5));
+        toy.devices[d].read_trips = toy_figure(1.0 + (double)kvs_rng_below(rng, 3));
         toy.devices[d].read_latency = toy_us(1);
         toy.devices[d].read_outstanding_bytes = toy_figure(2000);
         toy.profiles[d].copy_slowdown = toy_figure(one_in(2) ? between(0.0, 0.3) : 0.0);
@@ -90,7 +93,7 @@ static uint8_t random_flags(void)
         flags |= KVS_OP_BLOCKS;
     if (one_in(5))
         flags |= KVS_OP_PAGEABLE;
-    return one_in(6) ? (uint8_t)(flags | KVS_OP_VIA_KERNEL) : flags;
+    return one_in(3) ? (uint8_t)(flags | KVS_OP_VIA_KERNEL) : flags;
 }
 
 /* Two compute queues and two of copies on each device. */
